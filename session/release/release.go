@@ -1,0 +1,102 @@
+// Package release is the checklist between a person and a torn-down instance:
+// a journaled state machine. Every step is written before and after it happens,
+// so that a crash at any line is resumed by showing where it stood; nothing that
+// was proven before a crash counts as proven after it.
+package release
+
+import "time"
+
+// CheckID names a line of the checklist, in the order they are done.
+type CheckID string
+
+const (
+	CheckJobs      CheckID = "jobs"        // every job ended
+	CheckArtifacts CheckID = "artifacts"   // each artifact exists at its destination with equal SHA-256
+	CheckUnsaved   CheckID = "unsaved"     // files that exist nowhere else
+	CheckGit       CheckID = "git"         // uncommitted or unpushed work
+	CheckEnv       CheckID = "environment" // pip, conda, apt, driver, GPU captured here
+	CheckSnapshot  CheckID = "snapshot"    // offered: taken, declined, or not possible
+	CheckCosts     CheckID = "costs"       // what will go on costing money
+)
+
+// State of a check.
+type CheckState string
+
+const (
+	Pending CheckState = "pending"
+	Active  CheckState = "running"
+	Passed  CheckState = "passed"
+	Failed  CheckState = "failed"  // something would be lost: waived only by the typed name
+	Unknown CheckState = "unknown" // could not be checked: treated as Failed
+	Waived  CheckState = "waived"
+	Offered CheckState = "offered" // waits for a decision (snapshot)
+)
+
+// Check is one line with its evidence.
+type Check struct {
+	ID       CheckID
+	State    CheckState
+	Summary  string     // one sentence
+	Evidence []Evidence // what would be lost first, by size
+	At       time.Time
+	Cure     string // what to do about a failure, "" where passed
+}
+
+// Evidence is one thing that a check found.
+type Evidence struct {
+	What   string // a path, a job, a git tree; cleaned
+	Size   int64  // bytes; -1 where it has none
+	Detail string
+	Lost   bool // would be lost
+}
+
+// Goal is what the person wants to happen to the instance at the end.
+type Goal string
+
+const (
+	CheckOnly Goal = "check"
+	Stop      Goal = "stop"
+	Destroy   Goal = "destroy"
+)
+
+// Phase of a whole release.
+type Phase string
+
+const (
+	Checking   Phase = "checking"
+	Waiting    Phase = "waiting"    // for the typed name (or for a decision)
+	Rechecking Phase = "rechecking" // nothing may have changed since the proof
+	Tearing    Phase = "tearing down"
+	Proving    Phase = "proving" // asking the provider until it says stopped or gone
+	Review     Phase = "review"  // done: what it cost
+	Stuck      Phase = "stuck"   // the provider refused or does not confirm: Why says
+	Cancelled  Phase = "cancelled"
+)
+
+// View is the state of a release, for a screen or for JSON.
+type View struct {
+	ID         string // of this run
+	Instance   string // name
+	Goal       Goal
+	Phase      Phase
+	Checks     []Check
+	Why        string // for Stuck, and why a recheck started over
+	Lost       []Evidence
+	LostSize   int64
+	GoesOn     []GoesOn // what costs money afterwards
+	CanStop    bool
+	CanDestroy bool
+	StopNote   string // what a stop does not end
+	Snapshots  []string
+	StartedAt  time.Time
+	Resumed    bool   // this is a run that an earlier rentop left unfinished
+	Proof      string // the provider's word at the end
+	Cost       string // the review's line; "?" where unknown
+}
+
+// GoesOn is one thing that costs money after the teardown. PerMonth is a
+// decimal with its currency, "?" where unknown.
+type GoesOn struct {
+	What     string
+	PerMonth string
+}

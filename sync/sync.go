@@ -1,0 +1,116 @@
+// Package sync plans and moves trees of files between this machine and an
+// instance, and proves that they arrived.
+//
+// A [Plan] is made from two listings; a [Transport] carries it out. The engine
+// knows what must move and why, the transport only how.
+package sync
+
+import (
+	"context"
+	"io/fs"
+	"time"
+)
+
+// Entry is one thing in a tree. Path is relative to the root, slash-separated,
+// never absolute and never with "..": a transport that hears otherwise from an
+// instance drops the entry and reports it.
+type Entry struct {
+	Path    string
+	Size    int64
+	Mode    fs.FileMode // type and permission bits
+	ModTime time.Time   // as fine as the side can tell
+	Target  string      // of a symlink
+	SHA256  string      // hex; "" where not computed
+}
+
+// Direction of a transfer.
+type Direction string
+
+const (
+	Push Direction = "push" // to the instance
+	Pull Direction = "pull" // from it
+)
+
+// Action is what a plan does with one path.
+type Action struct {
+	Op    Op
+	Entry Entry  // as the source has it; for Delete as the destination has it
+	Why   string // "new", "size differs", "time differs", "content differs", "not in the source"
+}
+
+// Op is one kind of Action.
+type Op string
+
+const (
+	Send   Op = "send" // write the file, beside and renamed
+	Mkdir  Op = "mkdir"
+	Link   Op = "symlink"
+	Attr   Op = "attr" // only mode or time
+	Delete Op = "delete"
+	Skip   Op = "skip" // cannot be done: Why says so; makes the transfer fail at its end
+)
+
+// Progress is the state of a running transfer, for a screen or a line.
+type Progress struct {
+	Stage      string // "scan", "plan", "send", "verify", "done"
+	Files      int64  // done
+	FilesAll   int64
+	Bytes      int64 // of file contents done (resumed ones included)
+	BytesAll   int64
+	Wire       int64 // bytes that crossed the connection
+	Current    string
+	Started    time.Time
+	Rate       float64       // content bytes a second, over the last seconds
+	Left       time.Duration // <0: not known yet
+	Transport  string        // "tar+zstd", "sftp", …
+	WhySlower  string        // what is missing on the instance, "" where nothing is
+	FailedSoon int           // failures so far
+}
+
+// Failure is one path that did not make it.
+type Failure struct {
+	Path string
+	Err  error
+}
+
+// Result is what a transfer did.
+type Result struct {
+	Sent      []Entry // with SHA256 as it was computed while moving
+	Deleted   []string
+	Unchanged int64
+	Failed    []Failure
+	Bytes     int64
+	Wire      int64
+	Took      time.Duration
+	Transport string
+	Verified  bool // every path of the plan re-read on both sides and equal
+}
+
+// Transport moves files of one remote tree. It has no opinion about what should
+// move. Every method may be called again after an error; Send and Fetch leave
+// under a final name either the old file or the whole new one.
+type Transport interface {
+	// Name is what Progress.Transport shows; why says what a better one lacked.
+	Name() (name, why string)
+	// List reports what is under root on the instance, root itself excluded, in
+	// any order; a root that does not exist is fs.ErrNotExist.
+	List(ctx context.Context, root string, emit func(Entry) error) error
+	// Send writes files from the local folder src to root on the instance.
+	// done is called once a file, with its SHA-256 or its error.
+	Send(ctx context.Context, src, root string, files []Entry, p Meter, done func(Entry, error)) error
+	// Fetch is Send the other way. dst is written through os.Root: no entry
+	// leaves it, whatever the instance says.
+	Fetch(ctx context.Context, root, dst string, files []Entry, p Meter, done func(Entry, error)) error
+	// Hash reads files on the instance and reports each one's SHA-256.
+	Hash(ctx context.Context, root string, paths []string, done func(path, sha256 string, err error)) error
+	// Apply makes folders, symlinks and attributes, and deletes, on the instance.
+	Apply(ctx context.Context, root string, actions []Action, done func(Action, error)) error
+	Close() error
+}
+
+// Meter hears of bytes as they move; it must not block.
+type Meter interface {
+	Content(n int64) // file bytes
+	Wire(n int64)
+	Current(path string)
+}
