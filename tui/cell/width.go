@@ -1,0 +1,134 @@
+package cell
+
+import (
+	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"rentop/remote"
+)
+
+// Width is how many cells Put needs for s.
+func Width(s string) int {
+	n := 0
+	each(s, func(_ string, w int) bool { n += w; return true })
+	return n
+}
+
+// Cut is s shortened to at most w cells, without a sign; for text that is put
+// together before it is drawn.
+func Cut(s string, w int) string {
+	out, n := make([]byte, 0, len(s)), 0
+	each(s, func(cl string, cw int) bool {
+		if n+cw > w {
+			return false
+		}
+		out, n = append(out, cl...), n+cw
+		return true
+	})
+	return string(out)
+}
+
+// Wrap breaks s into lines of at most w cells, at spaces where it can and
+// between wide characters, which have none.
+func Wrap(s string, w int) []string {
+	if w < 1 {
+		return nil
+	}
+	var lines []string
+	var line []byte
+	n, space, spaceN := 0, -1, 0 // space: where the line may break, and the width up to there
+	each(s, func(cl string, cw int) bool {
+		if n+cw > w {
+			switch {
+			case cl == " ":
+				lines = append(lines, string(line))
+				line, n, space = nil, 0, -1
+				return true
+			case space >= 0:
+				lines = append(lines, string(trimRight(line[:space])))
+				line, n = append([]byte(nil), line[space:]...), n-spaceN
+			default:
+				lines = append(lines, string(line))
+				line, n = nil, 0
+			}
+			space = -1
+		}
+		if cl == " " && n == 0 && len(lines) > 0 {
+			return true
+		}
+		line, n = append(line, cl...), n+cw
+		if cl == " " || cw == 2 {
+			space, spaceN = len(line), n
+		}
+		return true
+	})
+	if len(line) > 0 || len(lines) == 0 {
+		lines = append(lines, string(line))
+	}
+	return lines
+}
+
+func trimRight(b []byte) []byte {
+	for len(b) > 0 && b[len(b)-1] == ' ' {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// each calls f with the clusters of s, cleaned, and their widths (1 or 2), until
+// f returns false.
+func each(s string, f func(cluster string, width int) bool) {
+	s = remote.Clean(s)
+	for i := 0; i < len(s); {
+		// ASCII followed by ASCII is a cluster of its own: the common case.
+		if s[i] < utf8.RuneSelf && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
+			if !f(s[i:i+1], 1) {
+				return
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if narrow(r) && (i+n == len(s) || s[i+n] < utf8.RuneSelf || chrome(s[i+n:])) {
+			if !f(s[i:i+n], 1) {
+				return
+			}
+			i += n
+			continue
+		}
+		cl, w := ansi.FirstGraphemeCluster(s[i:], ansi.GraphemeWidth)
+		i += len(cl)
+		if cl, w = agreed(cl, w); w > 0 && !f(cl, w) {
+			return
+		}
+	}
+}
+
+// narrow says that r is one of the signs that chrome is made of: one cell, and
+// never the start of a longer cluster unless a mark follows.
+func narrow(r rune) bool {
+	return r >= 0x2190 && r < 0x2600 && r != 0x231a && r != 0x231b && !(r >= 0x23e9 && r <= 0x23f3) && r != 0x25fd && r != 0x25fe
+}
+
+// chrome says that s begins with such a sign.
+func chrome(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return narrow(r)
+}
+
+// agreed makes a cluster one about whose width terminals agree. Without mode
+// 2027 a terminal adds up code points (an emoji with a skin tone is 4 cells),
+// with it the cluster counts (2): only its first character is kept then.
+// https://github.com/charmbracelet/bubbletea/issues/1777
+func agreed(cl string, w int) (string, int) {
+	if w >= 0 && w <= 2 && ansi.StringWidthWc(cl) == w {
+		return cl, w
+	}
+	_, n := utf8.DecodeRuneInString(cl)
+	cl = cl[:n]
+	if w = ansi.StringWidth(cl); w <= 2 && ansi.StringWidthWc(cl) == w {
+		return cl, w
+	}
+	return "\ufffd", 1
+}
