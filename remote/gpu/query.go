@@ -1,0 +1,229 @@
+package gpu
+
+// The rows of nvidia-smi --query-gpu. Columns are matched by position against what
+// was asked for (the header renames what it echoes), and the one free text, the
+// name, stands between fixed columns so that it may hold commas.
+
+import (
+	"strconv"
+	"strings"
+
+	"rentop/remote"
+)
+
+// queryFields is what the collector asks for. The name comes after what identifies
+// the row and before what is measured.
+var queryFields = []string{
+	"index", "uuid", "pci.bus_id", "count", "driver_version", "name",
+	"utilization.gpu", "utilization.memory", "memory.used", "memory.total", "memory.reserved",
+	"power.draw", "power.limit", "temperature.gpu", "temperature.gpu.tlimit", "fan.speed",
+	"clocks.current.sm", "clocks.max.sm", "clocks.current.memory", "clocks.max.memory",
+	"pstate", "clocks_throttle_reasons.active",
+	"pcie.link.gen.current", "pcie.link.width.current",
+	"ecc.errors.uncorrected.volatile.total", "mig.mode.current",
+}
+
+// notOffered is the reason of a cell whose field this driver does not know.
+const notOffered = "not offered by this driver"
+
+// row is one line of the query.
+type row struct {
+	GPU
+	count  int // GPUs in the machine, 0 where not told
+	driver string
+}
+
+// newRow is a row of which nothing is known yet.
+func newRow() row {
+	r := row{GPU: GPU{Index: -1}}
+	for _, v := range r.values() {
+		v.Why = notOffered
+	}
+	return r
+}
+
+// values are the measured cells of g.
+func (g *GPU) values() []*Value {
+	return []*Value{&g.Util, &g.MemUtil, &g.MemUsed, &g.MemTotal, &g.MemReserved, &g.Power, &g.PowerLimit,
+		&g.Temp, &g.TempMargin, &g.Fan, &g.ClockSM, &g.ClockSMMax, &g.ClockMem, &g.ClockMemMax,
+		&g.PCIeGen, &g.PCIeWidth, &g.ECCErrors}
+}
+
+// splitRow cuts line into one cell a field. Commas beyond the expected number belong
+// to the field free (its index; -1 for none).
+func splitRow(line string, n, free int) ([]string, bool) {
+	cells := strings.Split(line, ",")
+	extra := len(cells) - n
+	if extra < 0 || extra > 0 && free < 0 {
+		return nil, false
+	}
+	if extra > 0 {
+		joined := strings.Join(cells[free:free+extra+1], ",")
+		cells = append(append(cells[:free:free], joined), cells[free+extra+1:]...)
+	}
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	return cells, true
+}
+
+func indexOf(fields []string, name string) int {
+	for i, f := range fields {
+		if f == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// parseRow reads one line for the fields that were asked for. ok is false for a
+// header, a log line among the rows, or half a line.
+func parseRow(fields []string, line string) (row, bool) {
+	r := newRow()
+	cells, ok := splitRow(line, len(fields), indexOf(fields, "name"))
+	if !ok || len(fields) < 2 {
+		return r, false
+	}
+	for i, f := range fields {
+		if !r.set(f, cells[i]) {
+			return r, false
+		}
+	}
+	if used, total := r.MemUsed, r.MemTotal; used.State == OK && total.State == OK && used.V > total.V {
+		r.MemUsed.V = total.V // HAMi#332: a hook reported 17 TB
+	}
+	return r, true
+}
+
+// set puts one cell where it belongs; false where the cell shows that this line is
+// no row.
+func (r *row) set(field, cell string) bool {
+	g := &r.GPU
+	switch field {
+	case "index":
+		n, err := strconv.ParseUint(cell, 10, 16)
+		g.Index = int(n)
+		return err == nil
+	case "count":
+		n, err := strconv.ParseUint(cell, 10, 16)
+		r.count = int(n)
+		_, absent := sentinel(cell)
+		return err == nil || absent
+	case "uuid":
+		g.UUID = word(cell, 80)
+	case "pci.bus_id":
+		g.PCIBus = word(cell, 32)
+	case "driver_version":
+		r.driver = word(cell, 40)
+	case "name":
+		g.Name = strings.TrimPrefix(word(cell, 60), "NVIDIA ")
+	case "pstate":
+		g.PState = word(cell, 8)
+	case "mig.mode.current":
+		g.MIG = word(cell, 20)
+	case "clocks_throttle_reasons.active", "clocks_event_reasons.active":
+		g.Throttle, g.ThrottleHot = throttle(cell)
+	default:
+		if v := g.cell(field, cell); v != nil {
+			*v.into = v.value
+		}
+	}
+	if p := ill(cell); p != "" {
+		g.Problem = p
+	}
+	return true
+}
+
+type reading struct {
+	into  *Value
+	value Value
+}
+
+// cell reads a measured cell; nil for a field that a Sample does not hold.
+func (g *GPU) cell(field, cell string) *reading {
+	switch field {
+	case "utilization.gpu":
+		return &reading{&g.Util, percent(cell)}
+	case "utilization.memory":
+		return &reading{&g.MemUtil, percent(cell)}
+	case "memory.used":
+		return &reading{&g.MemUsed, mebibytes(cell)}
+	case "memory.total":
+		return &reading{&g.MemTotal, mebibytes(cell)}
+	case "memory.reserved":
+		return &reading{&g.MemReserved, mebibytes(cell)}
+	case "power.draw":
+		return &reading{&g.Power, watts(cell)}
+	case "power.limit":
+		return &reading{&g.PowerLimit, watts(cell)}
+	case "temperature.gpu":
+		return &reading{&g.Temp, celsius(cell)}
+	case "temperature.gpu.tlimit":
+		return &reading{&g.TempMargin, celsius(cell)}
+	case "fan.speed":
+		return &reading{&g.Fan, percent(cell)}
+	case "clocks.current.sm":
+		return &reading{&g.ClockSM, megahertz(cell)}
+	case "clocks.max.sm":
+		return &reading{&g.ClockSMMax, megahertz(cell)}
+	case "clocks.current.memory":
+		return &reading{&g.ClockMem, megahertz(cell)}
+	case "clocks.max.memory":
+		return &reading{&g.ClockMemMax, megahertz(cell)}
+	case "pcie.link.gen.current":
+		return &reading{&g.PCIeGen, number(cell, 1, 0, 99)}
+	case "pcie.link.width.current":
+		return &reading{&g.PCIeWidth, number(cell, 1, 0, 1024)}
+	case "ecc.errors.uncorrected.volatile.total":
+		return &reading{&g.ECCErrors, count(cell)}
+	}
+	return nil
+}
+
+// ill says in a sentence what a cell tells about the whole GPU.
+func ill(cell string) string {
+	switch w := strings.ToLower(cell); {
+	case strings.Contains(w, "gpu requires reset"):
+		return "the GPU requires a reset: save your work, then stop and start the instance"
+	case strings.Contains(w, "gpu is lost"):
+		return "the GPU is lost: save your work, then restart the instance or ask the provider for another"
+	}
+	return ""
+}
+
+// unified says whether the device shares the host's memory, so that nvidia-smi's
+// memory cells are missing (GB10, Orin) or describe a carve-out (N1X).
+func unified(name string) bool {
+	for _, w := range strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '(' || r == ')' || r == '-' }) {
+		switch w {
+		case "gb10", "orin", "thor", "xavier", "tegra", "nvgpu", "n1x", "spark":
+			return true
+		}
+	}
+	return false
+}
+
+// shareHost gives a device of unified memory the host's, which it is, and hides a
+// PCIe link that is not one.
+func (g *GPU) shareHost(m machineMemory) {
+	if !unified(g.Name) {
+		return
+	}
+	g.MemTotal, g.MemUsed = m.total, m.used
+	g.MemReserved = Value{Why: "unified memory"}
+	g.PCIeGen, g.PCIeWidth = Value{Why: "unified memory"}, Value{Why: "unified memory"}
+}
+
+// lostGPU is the row of a GPU that only its bus id and the tool's complaint are
+// known of.
+func lostGPU(bus, complaint string) GPU {
+	r := newRow()
+	for _, v := range r.values() {
+		*v = Value{State: Failed, Why: why(complaint)}
+	}
+	r.PCIBus = remote.Short(bus, 32)
+	if r.Problem = ill(complaint); r.Problem == "" {
+		r.Problem = "the GPU does not answer (" + why(complaint) + "): restart the instance or ask the provider"
+	}
+	return r.GPU
+}
