@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"encoding/json"
+	"time"
+
+	"rentop/session/billing"
+)
+
+// plans gives the plans in force, by EffectiveFrom. facts are in the order of
+// writing: a later plan replaces all that would hold from its At on.
+func (f *folder) plans(facts []fact) []billing.Plan {
+	var plans []billing.Plan
+	for _, e := range facts {
+		if e.Kind != PlanSet {
+			continue
+		}
+		var d PlanData
+		err := json.Unmarshal(e.Data, &d)
+		var p billing.Plan
+		if err == nil {
+			p, err = d.Plan()
+		}
+		if err != nil {
+			f.note("the price in event %d is unreadable and not counted: %v", e.Seq, err)
+			continue
+		}
+		p.EffectiveFrom = e.at
+		for n := len(plans); n > 0 && !plans[n-1].EffectiveFrom.Before(e.at); n-- {
+			plans = plans[:n-1]
+		}
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+// planAt is the plan in force at a moment, and when the next one takes over
+// (zero: never).
+func planAt(plans []billing.Plan, at time.Time) (p billing.Plan, until time.Time) {
+	for n, q := range plans {
+		if n > 0 && q.EffectiveFrom.After(at) {
+			return p, q.EffectiveFrom
+		}
+		p = q
+	}
+	return p, time.Time{}
+}
+
+// timeline cuts the spans by the plans and says what is assumed.
+func (f *folder) timeline(plans []billing.Plan, now time.Time) Timeline {
+	t := Timeline{LastObserved: f.seen, State: f.state()}
+	t.Plan, _ = planAt(plans, now)
+	for n, s := range f.spans {
+		var to time.Time
+		if n+1 < len(f.spans) {
+			to = f.spans[n+1].from
+			if !s.from.Before(to) {
+				continue
+			}
+		}
+		t.Intervals = appendCut(t.Intervals, s, to, plans)
+		t.Since = s.from
+	}
+	if f.run >= 0 && !f.spans[f.run].exact && f.state() == billing.Running {
+		f.note("counted from first contact at %s: the start time could not be read", f.spans[f.run].from)
+	}
+	if f.gaps > 0 {
+		f.note("nobody looked from %s to %s (%d such times): counted as running", f.gapFrom, f.gapTo, f.gaps)
+	}
+	if s := f.state(); (s == billing.Running || s == billing.Stopped) && now.Sub(f.seen) > silence {
+		t.UnconfirmedSince = f.seen
+		f.note("not seen since %s: counted as still %s", f.seen, s)
+	}
+	t.Notes = f.notes
+	if over := len(t.Notes) - maxNotes; over > 0 {
+		t.Notes = t.Notes[over:]
+	}
+	return t
+}
+
+// appendCut adds a span as one interval for each plan that it meets.
+func appendCut(list []billing.Interval, s span, to time.Time, plans []billing.Plan) []billing.Interval {
+	for from := s.from; ; {
+		p, until := planAt(plans, from)
+		last := until.IsZero() || !to.IsZero() && !until.Before(to)
+		if last {
+			until = to
+		}
+		list = append(list, billing.Interval{State: s.state, From: from, To: until, Plan: p, NewStart: s.newStart && from.Equal(s.from)})
+		if last {
+			return list
+		}
+		from = until
+	}
+}
