@@ -86,12 +86,24 @@ type View struct {
 	GoesOn     []GoesOn // what costs money afterwards
 	CanStop    bool
 	CanDestroy bool
-	StopNote   string // what a stop does not end
-	Snapshots  []string
+	StopNote   string         // what a stop does not end
+	Snapshots  []SnapshotKind // that can be taken now
+	Shown      string         // names exactly this picture; a typed name carries it back
 	StartedAt  time.Time
 	Resumed    bool   // this is a run that an earlier rentop left unfinished
 	Proof      string // the provider's word at the end
 	Cost       string // the review's line; "?" where unknown
+}
+
+// Fails lists the lines that a typed name would waive.
+func (v View) Fails() []Check {
+	var out []Check
+	for _, c := range v.Checks {
+		if c.State == Failed || c.State == Unknown {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // GoesOn is one thing that costs money after the teardown. PerMonth is a

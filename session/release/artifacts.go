@@ -1,0 +1,325 @@
+// The line of the artifacts: each must exist at its destination, byte for byte,
+// as read on both sides now.
+
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"rentop/remote"
+)
+
+// otherPlace recognises a destination that is not a local folder: a URL, or
+// "name:path" (one letter is a Windows drive).
+var otherPlace = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]{2,}:`)
+
+// matched is one file of an artifact.
+type matched struct {
+	fileStat
+	local string // "" where its name cannot lie in the destination
+}
+
+// listing is what stands at an artifact's path.
+type listing struct {
+	isDir    bool
+	files    []fileStat // paths relative to base
+	base     string     // with links resolved
+	dangling int
+}
+
+func (m *Machine) checkArtifacts(ctx context.Context) finding {
+	f := finding{Check: Check{ID: CheckArtifacts, State: Passed}, rests: map[string]string{}}
+	m.verified = map[string]fileStat{}
+	if len(m.d.Artifacts) == 0 {
+		f.Summary = "no artifacts are configured"
+		return f
+	}
+	if m.d.Runner == nil {
+		return unknown(CheckArtifacts, "there is no connection", "connect, or type the name to go on without")
+	}
+	var files, bad, unread int
+	var size, badSize int64
+	for i, a := range m.d.Artifacts {
+		name := a.Path + " → " + a.To
+		fail := func(format string, args ...any) {
+			bad++
+			detail := fmt.Sprintf(format, args...)
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: remote.Short(detail, 200), Lost: true})
+			f.rests["artifact "+name] = "failed"
+		}
+		if otherPlace.MatchString(a.To) {
+			fail("%s is not supported yet by this version: only a local folder can be proven", a.To)
+			continue
+		}
+		if a.To == "" {
+			fail("no destination is configured")
+			continue
+		}
+		m.active(CheckArtifacts, fmt.Sprintf("listing %s (%d of %d)", remote.Short(a.Path, 60), i+1, len(m.d.Artifacts)))
+		list, dangling, err := m.matchArtifact(ctx, a)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && len(list) == 0 {
+			fail("nothing matches on the instance")
+			continue
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return f
+			}
+			unread++
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: "could not be checked: " + why(err), Lost: true})
+			f.rests["artifact "+name] = "unknown"
+			continue
+		}
+		if dangling > 0 {
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: count(dangling, "link") + " there to nothing"})
+		}
+		paths := make([]string, len(list))
+		for i, l := range list {
+			paths[i] = l.path
+		}
+		sums, err := remoteHash(ctx, m.d.Runner, paths, m.counting(CheckArtifacts, "hashing on the instance", len(paths)))
+		if err != nil {
+			unread++
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: "could not be checked: " + why(err), Lost: true})
+			f.rests["artifact "+name] = "unknown"
+			continue
+		}
+		counted := m.counting(CheckArtifacts, "hashing here", len(list))
+		for i, l := range list {
+			counted(i)
+			sum, problem := sums[l.path], ""
+			if sum == "" {
+				problem = "could not be read on the instance"
+			} else {
+				problem = sameHere(ctx, l, sum)
+			}
+			if ctx.Err() != nil {
+				return f
+			}
+			files++
+			size += l.size
+			key := l.path + " → " + l.local
+			f.rests[key] = sum
+			if problem != "" {
+				bad++
+				badSize += l.size
+				f.rests[key] += " " + problem
+				f.Evidence = append(f.Evidence, Evidence{What: remote.Short(l.path, 160), Size: l.size, Detail: remote.Short(problem, 200), Lost: true})
+				continue
+			}
+			m.verified[l.path] = l.fileStat
+		}
+	}
+	f.Evidence = bounded(f.Evidence)
+	switch {
+	case bad > 0:
+		f.State = Failed
+		f.Summary = count(bad, "artifact") + " not proven at the destination"
+		if badSize > 0 {
+			f.Summary += " (" + bytesText(badSize) + ")"
+		}
+		f.Cure = "pull them (rentop pull " + m.d.Instance + "), or correct the destination in the config"
+	case unread > 0:
+		f.State = Unknown
+		f.Summary = count(unread, "artifact") + " could not be checked"
+		f.Cure = "check again"
+	default:
+		f.Summary = fmt.Sprintf("%s, %s, equal by SHA-256 on both sides", count(files, "file"), bytesText(size))
+	}
+	return f
+}
+
+// sameHere compares with the file here; "" is equal.
+func sameHere(ctx context.Context, l matched, sum string) string {
+	if l.local == "" {
+		return "its name cannot be written at the destination"
+	}
+	st, err := os.Stat(l.local)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "missing at " + l.local
+	case err != nil:
+		return "cannot be read here: " + err.Error()
+	case st.IsDir():
+		return "a folder stands at " + l.local
+	case st.Size() != l.size:
+		return fmt.Sprintf("differs: %s at %s", bytesText(st.Size()), l.local)
+	}
+	here, err := localHash(ctx, l.local)
+	if err != nil {
+		return "cannot be read here: " + err.Error()
+	}
+	if here != sum {
+		return "differs in content from " + l.local
+	}
+	return ""
+}
+
+// matchArtifact lists the files that an artifact names, with the place of each.
+// A folder's and a pattern's files keep their path below the last folder
+// without * ? [ {; a file goes to To, or into it where it is a folder.
+func (m *Machine) matchArtifact(ctx context.Context, a Artifact) ([]matched, int, error) {
+	base, pattern := path.Clean(a.Path), ""
+	if b, p := doublestar.SplitPattern(base); p != path.Base(base) || strings.ContainsAny(p, "*?[{") {
+		base, pattern = b, p
+	}
+	if pattern != "" && !doublestar.ValidatePattern(pattern) {
+		return nil, 0, fmt.Errorf("the pattern %q is malformed", a.Path)
+	}
+	l, err := m.list(ctx, base)
+	if err != nil {
+		return nil, 0, err
+	}
+	to, err := m.localPath(a.To)
+	if err != nil {
+		return nil, 0, err
+	}
+	var out []matched
+	for _, f := range l.files {
+		if pattern != "" {
+			ok, err := doublestar.Match(pattern, f.path)
+			if err != nil {
+				return nil, 0, err
+			}
+			if !ok {
+				continue
+			}
+		}
+		local := ""
+		if rel := filepath.FromSlash(f.path); filepath.IsLocal(rel) {
+			local = filepath.Join(to, rel)
+		}
+		if !l.isDir {
+			local = to
+			if st, err := os.Stat(to); err == nil && st.IsDir() || strings.HasSuffix(a.To, "/") {
+				local = filepath.Join(to, f.path)
+			}
+		}
+		f.path = path.Join(l.base, f.path)
+		out = append(out, matched{f, local})
+	}
+	return out, l.dangling, nil
+}
+
+func (m *Machine) localPath(to string) (string, error) {
+	if rest, ok := strings.CutPrefix(to, "~/"); ok || to == "~" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(home, filepath.FromSlash(rest)), nil
+	}
+	to = filepath.FromSlash(to)
+	if filepath.IsAbs(to) {
+		return to, nil
+	}
+	return filepath.Join(m.d.Base, to), nil
+}
+
+// list reads what stands at a path of the instance, following links: a link's
+// content is what must be saved.
+func (m *Machine) list(ctx context.Context, base string) (listing, error) {
+	script := statTools + "b=" + homeWord(base) + `
+case $b in /*) ;; *) b=$HOME/$b;; esac
+[ -e "$b" ] || { printf 'm \0'; exit 0; }
+if [ -d "$b" ]; then cd -- "$b" || exit 5; printf 'd %s\0' "$(pwd -P)"; set -- .
+else cd -- "$(dirname -- "$b")" || exit 5; printf 'b %s\0' "$(pwd -P)"; set -- "./${b##*/}"; fi
+if [ -n "$gnu" ]; then find -L "$@" -type f -printf 'f %s %T@ %C@ %p\0' -o -type l -printf 'l %p\0' || exit 6
+else find -L "$@" \( -type f -o -type l \) -print0 | xargs -0 sh -c '
+for f; do [ -f "$f" ] || { printf "l %s\0" "$f"; continue; }
+s=$(stat -L -c "%s %Y %Z" -- "$f") && printf "f %s %s\0" "$s" "$f"; done; exit 0' sh; fi
+printf 'e \0'
+`
+	var l listing
+	whole, missing := false, false
+	err := records(ctx, m.d.Runner, script, nil, func(rec []byte) error {
+		if len(rec) < 2 || rec[1] != ' ' {
+			return fmt.Errorf("a record that is not understood: %s", remote.Short(string(rec), 100))
+		}
+		rest := rec[2:]
+		switch rec[0] {
+		case 'm':
+			whole, missing = true, true
+		case 'd', 'b':
+			l.base, l.isDir = string(rest), rec[0] == 'd'
+		case 'l':
+			l.dangling++
+		case 'e':
+			whole = true
+		case 'f':
+			f, err := parseStat(rest)
+			if err != nil {
+				return err
+			}
+			f.path = strings.TrimPrefix(f.path, "./")
+			if len(l.files) >= 5*maxFiles {
+				return fmt.Errorf("more than %d files: %w", 5*maxFiles, remote.ErrTooLong)
+			}
+			l.files = append(l.files, f)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return l, fmt.Errorf("list %s: %w", remote.Short(base, 100), err)
+	case missing:
+		return l, fs.ErrNotExist
+	case !whole || !path.IsAbs(l.base):
+		return l, fmt.Errorf("list %s: the list ended early", remote.Short(base, 100))
+	}
+	return l, nil
+}
+
+// artifactsMoved lists the artifacts once more and names what is not as it was
+// when it was hashed: the last look before the teardown.
+func (m *Machine) artifactsMoved(ctx context.Context) []string {
+	var changed []string
+	for _, a := range m.d.Artifacts {
+		if otherPlace.MatchString(a.To) || a.To == "" || m.d.Runner == nil {
+			continue
+		}
+		list, _, err := m.matchArtifact(ctx, a)
+		if err != nil {
+			if m.round[CheckArtifacts].rests["artifact "+a.Path+" → "+a.To] == "" {
+				changed = append(changed, remote.Short(a.Path, 120)+" (cannot be listed any more)")
+			}
+			continue
+		}
+		for _, l := range list {
+			was, ok := m.verified[l.path]
+			if _, waived := m.round[CheckArtifacts].rests[l.path+" → "+l.local]; !ok && waived {
+				continue
+			}
+			if !ok || was != l.fileStat {
+				changed = append(changed, remote.Short(l.path, 120))
+				continue
+			}
+			if st, err := os.Stat(l.local); err != nil || st.Size() != l.size {
+				changed = append(changed, l.local)
+			}
+		}
+	}
+	return changed
+}
+
+// counting reports progress of n things, not for each one.
+func (m *Machine) counting(id CheckID, what string, n int) func(int) {
+	next := m.d.Clock.Now()
+	return func(done int) {
+		if now := m.d.Clock.Now(); !now.Before(next) {
+			next = now.Add(200 * time.Millisecond)
+			m.active(id, fmt.Sprintf("%s: %d of %d", what, done, n))
+		}
+	}
+}

@@ -1,0 +1,56 @@
+// Small helpers for what a line shows.
+
+package release
+
+import (
+	"fmt"
+	"slices"
+)
+
+// maxEvidence bounds how many things a line names; the rest is one sum.
+const maxEvidence = 200
+
+// bounded sorts evidence, what would be lost and is largest first, and sums up
+// what is beyond the bound.
+func bounded(list []Evidence) []Evidence {
+	slices.SortStableFunc(list, func(a, b Evidence) int {
+		switch {
+		case a.Lost != b.Lost && a.Lost:
+			return -1
+		case a.Lost != b.Lost:
+			return 1
+		case a.Size != b.Size:
+			return int(max(-1, min(1, b.Size-a.Size)))
+		default:
+			return 0
+		}
+	})
+	if len(list) <= maxEvidence {
+		return list
+	}
+	rest := Evidence{Size: 0}
+	n := 0
+	for _, e := range list[maxEvidence:] {
+		if e.Lost == list[maxEvidence].Lost {
+			n++
+			rest.Size += max(0, e.Size)
+			rest.Lost = e.Lost
+		}
+	}
+	rest.What = fmt.Sprintf("and %d more", n)
+	return append(slices.Clone(list[:maxEvidence]), rest)
+}
+
+// bytesText is a size for a sentence.
+func bytesText(n int64) string {
+	const units = "kMGTPE"
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, u := float64(n)/1000, 0
+	for f >= 999.95 && u < len(units)-1 {
+		f /= 1000
+		u++
+	}
+	return fmt.Sprintf("%.1f %cB", f, units[u])
+}

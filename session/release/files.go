@@ -1,0 +1,191 @@
+// The line of the unsaved files: what changed on the instance and exists nowhere
+// else. A file is left out only for a reason that was proven in this round.
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"rentop/remote"
+)
+
+// checkFiles looks once at the file systems and at the git trees found there.
+func (m *Machine) checkFiles(ctx context.Context) (finding, []gitTree, error) {
+	m.proven = map[string]bool{}
+	m.active(CheckUnsaved, "looking for files that changed since "+since(m.d))
+	s, err := m.scan(ctx)
+	if err != nil {
+		return unknown(CheckUnsaved, why(err), "connect and check again, or type the name to go on without"), nil, err
+	}
+	m.home = s.home
+	trees, gitErr := m.readGit(ctx, s.gits)
+	lost, err := m.nowhereElse(ctx, s, trees)
+	if err != nil {
+		return unknown(CheckUnsaved, why(err), "connect and check again, or type the name to go on without"), trees, gitErr
+	}
+	f := finding{Check: Check{ID: CheckUnsaved, State: Passed}, rests: map[string]string{}, files: lost}
+	size := s.moreSize
+	list := make([]Evidence, 0, len(lost))
+	for _, l := range lost {
+		size += l.size
+		e := Evidence{What: remote.Short(l.path, 200), Size: l.size, Lost: true}
+		f.rests[l.path] = l.version()
+		if m.moving[l.path] {
+			// It is shown, and waived, as what it is: the next line of a log
+			// must not make the list endless.
+			e.Detail, f.rests[l.path] = "is being written", "moving"
+		}
+		list = append(list, e)
+	}
+	if s.more > 0 {
+		list = append(list, Evidence{What: fmt.Sprintf("and %d more that were not compared", s.more), Size: s.moreSize, Lost: true})
+		f.rests["more"] = strconv.Itoa(s.more) + " " + strconv.FormatInt(s.moreSize, 10)
+	}
+	f.Evidence = bounded(list)
+	for _, n := range s.network {
+		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(n, 120), Size: -1, Detail: "network file system: not searched, it outlives the instance"})
+	}
+	for _, d := range s.downloads[:min(len(s.downloads), 20)] {
+		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(d, 160), Size: -1, Detail: "cache of downloads: can be had again"})
+	}
+	n := len(lost) + s.more
+	f.Summary = "every file that changed exists elsewhere too"
+	if n == 0 && len(s.files) == 0 {
+		f.Summary = "no file of yours changed"
+	}
+	if n > 0 {
+		f.State = Failed
+		f.Summary = fmt.Sprintf("%s, %s, exist nowhere else", count(n, "file"), bytesText(size))
+		f.Cure = "pull them, make them artifacts, or take a portable snapshot"
+	}
+	if s.unread > 0 {
+		f.Summary += fmt.Sprintf(" (%s could not be read by this login)", count(s.unread, "folder"))
+	}
+	return f, trees, gitErr
+}
+
+func since(d Deps) string {
+	if d.Since.IsZero() {
+		return "ever"
+	}
+	return d.Since.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// nowhereElse drops the files that are provably elsewhere: an artifact's file
+// as it was hashed moments ago, a clean file of a pushed commit, what a package
+// manager installed, and a file whose copy here hashes equal now.
+func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]fileStat, error) {
+	clean := map[string]bool{}
+	for _, t := range trees {
+		for _, p := range t.clean {
+			clean[p] = true
+		}
+	}
+	copies, err := m.copies(ctx, s.home)
+	if err != nil {
+		return nil, err
+	}
+	var rest []fileStat
+	var compare []string
+	for _, f := range s.files {
+		if v, ok := m.verified[f.path]; ok && v == f {
+			m.proven[f.path] = true
+			continue
+		}
+		if clean[f.path] || s.ownedByPackages(f.path) {
+			continue
+		}
+		rest = append(rest, f)
+		if copies.of(f) {
+			compare = append(compare, f.path)
+		}
+	}
+	sums, err := remoteHash(ctx, m.d.Runner, compare, m.counting(CheckUnsaved, "comparing with copies here", len(compare)))
+	if err != nil {
+		return nil, err
+	}
+	lost := rest[:0]
+	for _, f := range rest {
+		sum, ok := sums[f.path]
+		if ok && copies.equal(ctx, f, sum) {
+			m.proven[f.path] = true
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		lost = append(lost, f)
+	}
+	slices.SortStableFunc(lost, func(a, b fileStat) int {
+		if a.size != b.size {
+			return int(max(-1, min(1, b.size-a.size)))
+		}
+		return strings.Compare(a.path, b.path)
+	})
+	return lost, nil
+}
+
+// copies knows where a file of the instance may have an equal one: here, or in
+// a portable snapshot that was just proven whole.
+type copies struct {
+	local    map[string][]string // path there: paths here
+	pullDir  string
+	archived map[string]string // path there: SHA-256 in the archive
+}
+
+func (m *Machine) copies(ctx context.Context, home string) (*copies, error) {
+	c := &copies{local: map[string][]string{}, pullDir: m.d.PullDir, archived: m.provenArchives(ctx)}
+	if m.d.Pushed == nil {
+		return c, nil
+	}
+	pushed, err := m.d.Pushed(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read what was pushed: %w", err)
+	}
+	for _, k := range pushed {
+		p := k.Remote
+		if rest, ok := strings.CutPrefix(p, "~/"); ok {
+			p = strings.TrimSuffix(home, "/") + "/" + rest
+		}
+		c.local[p] = append(c.local[p], k.Local)
+	}
+	return c, nil
+}
+
+// places lists the files here that may equal f.
+func (c *copies) places(f fileStat) []string {
+	list := c.local[f.path]
+	if c.pullDir != "" {
+		if rel := filepath.FromSlash(strings.TrimPrefix(f.path, "/")); filepath.IsLocal(rel) {
+			list = append(slices.Clip(list), filepath.Join(c.pullDir, rel))
+		}
+	}
+	return list
+}
+
+// of says whether it is worth hashing f there.
+func (c *copies) of(f fileStat) bool {
+	if c.archived[f.path] != "" {
+		return true
+	}
+	return slices.ContainsFunc(c.places(f), func(p string) bool {
+		st, err := os.Stat(p)
+		return err == nil && st.Mode().IsRegular() && st.Size() == f.size
+	})
+}
+
+func (c *copies) equal(ctx context.Context, f fileStat, sum string) bool {
+	if c.archived[f.path] == sum {
+		return true
+	}
+	return slices.ContainsFunc(c.places(f), func(p string) bool {
+		here, err := localHash(ctx, p)
+		return err == nil && here == sum
+	})
+}

@@ -1,0 +1,126 @@
+// The decision to pull: artifacts that differ go to their destination, unsaved
+// files to Deps.PullDir. The next round proves what arrived.
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	treesync "rentop/sync"
+)
+
+type pullData struct {
+	Files  int    `json:"files"`
+	Failed int    `json:"failed,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// pull shows a failure in Why; the checks then show what is still missing.
+func (m *Machine) pull(ctx context.Context) error {
+	if err := m.log(ctx, stepPull, nil); err != nil {
+		return err
+	}
+	var done pullData
+	err := m.cancellable(ctx, func(ctx context.Context) error {
+		t, err := m.d.OpenTransport(ctx)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		if err := m.pullArtifacts(ctx, t, &done); err != nil {
+			return err
+		}
+		return m.pullUnsaved(ctx, t, &done)
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		done.Error = why(err)
+		m.v.Why = "the pull failed: " + done.Error
+	} else if done.Failed > 0 {
+		m.v.Why = count(done.Failed, "file") + " could not be pulled"
+	}
+	return m.log(ctx, stepPulled, done)
+}
+
+func (m *Machine) pullArtifacts(ctx context.Context, t treesync.Transport, done *pullData) error {
+	for _, a := range m.d.Artifacts {
+		if otherPlace.MatchString(a.To) || a.To == "" {
+			continue
+		}
+		list, _, err := m.matchArtifact(ctx, a)
+		if err != nil {
+			continue // the check says why
+		}
+		byDir := map[string][]treesync.Entry{}
+		for _, l := range list {
+			if _, ok := m.verified[l.path]; ok || l.local == "" {
+				continue
+			}
+			// Fetch keeps the last element of a path; its folder is the root on
+			// either side.
+			if filepath.Base(l.local) != path.Base(l.path) {
+				continue
+			}
+			key := path.Dir(l.path) + "\x00" + filepath.Dir(l.local)
+			byDir[key] = append(byDir[key], treesync.Entry{Path: path.Base(l.path), Size: l.size, Mode: 0o644})
+		}
+		for _, key := range sortedKeys(byDir) {
+			from, to, _ := strings.Cut(key, "\x00")
+			if err := m.fetch(ctx, t, from, to, byDir[key], CheckArtifacts, done); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Machine) pullUnsaved(ctx context.Context, t treesync.Transport, done *pullData) error {
+	if m.d.PullDir == "" {
+		return nil
+	}
+	var list []treesync.Entry
+	for _, f := range m.round[CheckUnsaved].files {
+		rel := strings.TrimPrefix(f.path, "/")
+		if filepath.IsLocal(filepath.FromSlash(rel)) {
+			list = append(list, treesync.Entry{Path: rel, Size: f.size, Mode: 0o600})
+		}
+	}
+	return m.fetch(ctx, t, "/", m.d.PullDir, list, CheckUnsaved, done)
+}
+
+func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to string, list []treesync.Entry, id CheckID, done *pullData) error {
+	if len(list) == 0 {
+		return nil
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	n := 0
+	say := m.counting(id, "pulling", len(list))
+	err := t.Fetch(ctx, from, to, list, quiet{}, func(_ treesync.Entry, err error) {
+		n++
+		say(n)
+		done.Files++
+		if err != nil {
+			done.Failed++
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("pull from %s: %w", from, err)
+	}
+	return nil
+}
+
+// quiet is a Meter for transfers whose progress is counted in files.
+type quiet struct{}
+
+func (quiet) Content(int64)  {}
+func (quiet) Wire(int64)     {}
+func (quiet) Current(string) {}

@@ -1,0 +1,210 @@
+// One round of checks, what each verdict rests upon, and the comparison of two
+// rounds: nothing may have changed between proof and teardown.
+
+package release
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"rentop/remote"
+)
+
+// order is the order of the lines as shown.
+var order = []CheckID{CheckJobs, CheckArtifacts, CheckUnsaved, CheckGit, CheckEnv, CheckSnapshot, CheckCosts}
+
+// finding is a check with everything that its verdict rests upon: names and
+// the versions that were seen. Two rounds agree when all of it is equal.
+type finding struct {
+	Check
+	rests map[string]string
+	files []fileStat // of CheckUnsaved: what would be lost
+}
+
+func (f finding) digest() string {
+	h := sha256.New()
+	for _, k := range slices.Sorted(maps.Keys(f.rests)) {
+		fmt.Fprintf(h, "%d %s %d %s\n", len(k), k, len(f.rests[k]), f.rests[k])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// unknown is the finding of a check that could not be made. All reasons rest
+// upon the same thing: that nothing is known.
+func unknown(id CheckID, why, cure string) finding {
+	return finding{
+		Check: Check{ID: id, State: Unknown, Summary: "could not be checked: " + why, Cure: cure},
+		rests: map[string]string{"": "unknown"},
+	}
+}
+
+func (m *Machine) resetChecks() {
+	m.round = map[CheckID]finding{}
+	m.verified = nil
+	m.v.Checks = nil
+	for _, id := range order {
+		m.v.Checks = append(m.v.Checks, Check{ID: id, State: Pending})
+	}
+	m.v.GoesOn = nil
+}
+
+// set puts a finding on the list.
+func (m *Machine) set(f finding) {
+	if f.At.IsZero() {
+		f.At = m.d.Clock.Now()
+	}
+	m.round[f.ID] = f
+	m.v.Checks[slices.Index(order, f.ID)] = f.Check
+	m.publish()
+}
+
+// active shows that a check is under way and how far it is.
+func (m *Machine) active(id CheckID, summary string) {
+	c := &m.v.Checks[slices.Index(order, id)]
+	c.State, c.Summary, c.Evidence, c.Cure = Active, summary, nil, ""
+	m.publish()
+}
+
+// checkAll does every check anew; nothing is taken from an earlier round.
+func (m *Machine) checkAll(ctx context.Context) error {
+	m.resetChecks()
+	m.phase(Checking)
+	return m.cancellable(ctx, func(ctx context.Context) error { return m.checks(ctx) })
+}
+
+// checks runs the checks in the order in which their facts must be read: the
+// long hashing of artifacts first, then the look for files that changed, so
+// that a file which changes while it is hashed is seen.
+func (m *Machine) checks(ctx context.Context) error {
+	var trees []gitTree
+	var gitErr error
+	steps := []struct {
+		id CheckID
+		do func(context.Context) finding
+	}{
+		{CheckJobs, m.checkJobs},
+		{CheckEnv, m.checkEnv},
+		{CheckArtifacts, m.checkArtifacts},
+		{CheckUnsaved, func(ctx context.Context) finding {
+			var f finding
+			f, trees, gitErr = m.checkFiles(ctx)
+			return f
+		}},
+		{CheckGit, func(context.Context) finding { return m.checkGit(trees, gitErr) }},
+		{CheckSnapshot, m.checkSnapshot},
+		{CheckCosts, m.checkCosts},
+	}
+	for _, s := range steps {
+		m.active(s.id, "")
+		if err := m.log(ctx, stepCheck, checkData{ID: s.id}); err != nil {
+			return err
+		}
+		f := s.do(ctx)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := m.log(ctx, stepChecked, checkData{ID: s.id, State: f.State, Summary: f.Summary}); err != nil {
+			return err
+		}
+		m.set(f)
+	}
+	return nil
+}
+
+// recheck does every check again behind the picture that was approved and
+// returns what differs from it, "" where nothing does.
+func (m *Machine) recheck(ctx context.Context) (string, error) {
+	shown, picture := m.round, slices.Clone(m.v.Checks)
+	goesOn := m.v.GoesOn
+	m.phase(Rechecking)
+	m.resetChecks()
+	err := m.cancellable(ctx, m.checks)
+	if err != nil {
+		return "", err
+	}
+	changed := m.differences(shown, m.round)
+	if len(changed) == 0 {
+		// The jobs and the artifacts were read first: a last look at both.
+		m.active(CheckJobs, "")
+		last := map[CheckID]finding{CheckJobs: m.checkJobs(ctx)}
+		changed = m.differences(map[CheckID]finding{CheckJobs: shown[CheckJobs]}, last)
+		changed = append(changed, m.artifactsMoved(ctx)...)
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+	}
+	if len(changed) > 0 {
+		return sayChanged(changed), nil
+	}
+	m.round, m.v.Checks, m.v.GoesOn = shown, picture, goesOn
+	return "", nil
+}
+
+func sayChanged(changed []string) string {
+	const show = 3
+	s := strings.Join(changed[:min(show, len(changed))], ", ")
+	if n := len(changed) - show; n > 0 {
+		s += fmt.Sprintf(" and %d more", n)
+	}
+	return "something changed between the proof and the teardown, so everything is checked again: " + s
+}
+
+// differences names what is not equal in two rounds. A file that was shown as
+// lost and is only being written on is noted, so that the next picture can say so
+// and ask for that.
+func (m *Machine) differences(a, b map[CheckID]finding) []string {
+	var out []string
+	for _, id := range order {
+		fa, fb := a[id], b[id]
+		for _, k := range slices.Sorted(maps.Keys(union(fa.rests, fb.rests))) {
+			va, oka := fa.rests[k]
+			vb, okb := fb.rests[k]
+			if oka == okb && va == vb {
+				continue
+			}
+			if id == CheckUnsaved && oka && okb {
+				m.moving[k] = true
+			}
+			what := remote.Short(k, 120)
+			if k == "" {
+				what = string(id)
+			}
+			switch {
+			case !oka:
+				what += " (new)"
+			case !okb:
+				what += " (gone)"
+			}
+			out = append(out, what)
+		}
+	}
+	return out
+}
+
+func union(a, b map[string]string) map[string]string {
+	u := maps.Clone(a)
+	if u == nil {
+		u = map[string]string{}
+	}
+	maps.Copy(u, b)
+	return u
+}
+
+// why makes one short sentence of an error from the instance.
+func why(err error) string { return remote.Short(err.Error(), 300) }
+
+// stdin makes NUL-ended records for a script.
+func stdin(items []string) io.Reader {
+	var b strings.Builder
+	for _, s := range items {
+		b.WriteString(s)
+		b.WriteByte(0)
+	}
+	return strings.NewReader(b.String())
+}
