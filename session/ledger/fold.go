@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -44,7 +45,9 @@ func Fold(events []Event, now time.Time) Timeline {
 	facts, sure := settle(events, now)
 	f := folder{run: -1, zone: now.Location(), parsed: map[string]Observation{}}
 	plans := f.plans(facts)
-	slices.SortStableFunc(facts, func(a, b fact) int { return a.at.Compare(b.at) })
+	if !slices.IsSortedFunc(facts, byTime) {
+		slices.SortStableFunc(facts, byTime)
+	}
 	for i := range facts {
 		f.apply(&facts[i])
 	}
@@ -61,17 +64,19 @@ type span struct {
 
 // folder walks over the facts in the order of At.
 type folder struct {
-	spans   []span
-	seen    time.Time   // the last evidence for the present state
-	run     int         // index of the last running span; -1: none
-	sight   Observation // what identifies that run
-	endSeq  int64       // Seq of the event that ended it
-	gaps    int         // sights too far apart, with nothing to tell what was between
-	gapFrom time.Time   // the longest of them
-	gapTo   time.Time
-	notes   []string
-	zone    *time.Location
-	parsed  map[string]Observation
+	spans    []span
+	seen     time.Time   // the last evidence for the present state
+	run      int         // index of the last running span; -1: none
+	sight    Observation // what identifies that run
+	endSeq   int64       // Seq of the event that ended it
+	gaps     int         // sights too far apart, with nothing to tell what was between
+	gapFrom  time.Time   // the longest of them
+	gapTo    time.Time
+	notes    []string
+	zone     *time.Location
+	parsed   map[string]Observation // by their text
+	lastData json.RawMessage
+	last     Observation
 }
 
 func (f *folder) state() billing.State {
@@ -102,13 +107,10 @@ func (f *folder) note(format string, args ...any) {
 func (f *folder) apply(e *fact) {
 	switch e.Kind {
 	case Observed:
-		o, ok := f.parsed[string(e.Data)]
-		if !ok {
-			if err := json.Unmarshal(e.Data, &o); err != nil {
-				f.note("event %d is unreadable and not counted: %v", e.Seq, err)
-				return
-			}
-			f.parsed[string(e.Data)] = o
+		o, err := f.observation(e.Data)
+		if err != nil {
+			f.note("event %d is unreadable and not counted: %v", e.Seq, err)
+			return
 		}
 		switch s := billing.State(o.State); s {
 		case billing.Running:
@@ -130,6 +132,22 @@ func (f *folder) apply(e *fact) {
 			f.seen, f.endSeq = e.at, e.Seq
 		}
 	}
+}
+
+// observation reads an Observation; most say the same as one before.
+func (f *folder) observation(data json.RawMessage) (Observation, error) {
+	if bytes.Equal(data, f.lastData) && data != nil {
+		return f.last, nil
+	}
+	o, ok := f.parsed[string(data)]
+	if !ok {
+		if err := json.Unmarshal(data, &o); err != nil {
+			return o, err
+		}
+		f.parsed[string(data)] = o
+	}
+	f.lastData, f.last = data, o
+	return o, nil
 }
 
 // running takes in a sight of a running instance.

@@ -143,6 +143,8 @@ func TestFold(t *testing.T) {
 			"*running 10:00-12:00 @8 | running 12:00- @9", ""},
 		{"a price corrected from an earlier time on", new(script).plan("10:00", "8").running("11:00", "10:00", "x").plan("12:00", "9").add("11:00", "13:00", "user", PlanSet, PlanData{Currency: "CNY", PerHour: "7"}).running("13:00", "10:00", "x"), "13:01",
 			"*running 10:00-11:00 @8 | running 11:00- @7", ""},
+		{"two prices at one moment, told twice", new(script).plan("10:00", "8").plan("10:00", "9").plan("10:00", "8").running("11:00", "10:00", "x"), "11:01",
+			"*running 10:00- @9", ""},
 		{"a price told ahead", new(script).plan("10:00", "8").running("11:00", "10:00", "x").add("18:00", "11:00", "user", PlanSet, PlanData{Currency: "CNY", PerHour: "7"}), "11:01",
 			"*running 10:00-18:00 @8 | running 18:00- @7", ""},
 		{"an unreadable price", new(script).add("10:00", "10:00", "user", PlanSet, PlanData{PerHour: "-8", Currency: "CNY"}), "10:01",

@@ -14,7 +14,7 @@ const live = 2 * time.Minute
 
 // fact is an event with its times made consistent.
 type fact struct {
-	Event
+	*Event
 	at       time.Time // when it became true, by the agreed clock
 	recorded time.Time // when it was written, by the agreed clock
 }
@@ -33,31 +33,60 @@ type fact struct {
 // now comes back as the moment up to which the record is sure.
 func settle(events []Event, now time.Time) ([]fact, time.Time) {
 	facts := make([]fact, 0, len(events))
-	seed := maphash.MakeSeed()
-	type content struct {
-		at   int64
-		kind Kind
-		hash uint64
-	}
-	seen := make(map[content]bool, len(events))
 	if !slices.IsSortedFunc(events, byWriting) {
 		events = slices.Clone(events)
 		slices.SortStableFunc(events, byWriting)
 	}
-	for _, e := range events {
-		key := content{e.At.UnixNano(), e.Kind, maphash.Bytes(seed, e.Data)}
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
+	for i := range events {
+		e := &events[i]
 		facts = append(facts, fact{Event: e, at: e.At.Round(0), recorded: e.Recorded.Round(0)})
 	}
+	facts = dropTold(facts)
 	return facts, agree(facts, now.Round(0))
 }
 
 func byWriting(a, b Event) int {
-	return cmp.Or(cmp.Compare(a.Seq, b.Seq), a.Recorded.Compare(b.Recorded), a.At.Compare(b.At),
+	if c := cmp.Compare(a.Seq, b.Seq); c != 0 {
+		return c
+	}
+	return cmp.Or(a.Recorded.Compare(b.Recorded), a.At.Compare(b.At),
 		cmp.Compare(a.Kind, b.Kind), bytes.Compare(a.Data, b.Data))
+}
+
+// dropTold keeps the first of those that say the same of the same moment. Where
+// events were written in the order of At, as nearly all are, that is one pass.
+func dropTold(facts []fact) []fact {
+	if slices.IsSortedFunc(facts, byTime) {
+		kept := facts[:0]
+		for _, f := range facts {
+			n := len(kept)
+			for n > 0 && kept[n-1].at.Equal(f.at) && !same(kept[n-1], f) {
+				n--
+			}
+			if n == 0 || !same(kept[n-1], f) {
+				kept = append(kept, f)
+			}
+		}
+		return kept
+	}
+	type content struct {
+		at   int64
+		hash uint64
+	}
+	seen := make(map[content]bool, len(facts))
+	seed := maphash.MakeSeed()
+	return slices.DeleteFunc(facts, func(f fact) bool {
+		key := content{f.At.UnixNano(), maphash.Bytes(seed, f.Data) ^ maphash.String(seed, string(f.Kind))}
+		told := seen[key]
+		seen[key] = true
+		return told
+	})
+}
+
+func byTime(a, b fact) int { return a.at.Compare(b.at) }
+
+func same(a, b fact) bool {
+	return a.at.Equal(b.at) && a.Kind == b.Kind && bytes.Equal(a.Data, b.Data)
 }
 
 // agree moves the times of the facts that the others contradict.
