@@ -28,6 +28,13 @@ func (c cells) set(name string, v Value) {
 	}
 }
 
+// text sets a word, or null and why.
+func (c cells) text(name, s, why string) {
+	if c.object[name] = orNull(s); s == "" {
+		c.errors[name] = why
+	}
+}
+
 func (c cells) done() map[string]any {
 	c.object["errors"] = c.errors
 	return c.object
@@ -41,15 +48,21 @@ func orNull(s string) any {
 	return s
 }
 
+const (
+	notTold = "not told by the driver"
+	unseen  = "not visible to this login"
+)
+
 func (g GPU) object() map[string]any {
 	c := newCells()
 	o := c.object
-	o["index"], o["uuid"], o["name"], o["pci_bus"] = g.Index, orNull(g.UUID), orNull(g.Name), orNull(g.PCIBus)
-	if g.Index < 0 {
-		o["index"] = nil
+	if o["index"] = g.Index; g.Index < 0 {
+		o["index"], c.errors["index"] = nil, notTold
 	}
-	o["pstate"], o["mig"], o["problem"] = orNull(g.PState), orNull(g.MIG), orNull(g.Problem)
-	o["throttle"], o["throttle_hot"] = append([]string{}, g.Throttle...), g.ThrottleHot
+	for name, s := range map[string]string{"uuid": g.UUID, "name": g.Name, "pci_bus": g.PCIBus, "pstate": g.PState, "mig": g.MIG} {
+		c.text(name, s, notTold)
+	}
+	o["problem"], o["throttle"], o["throttle_hot"] = orNull(g.Problem), append([]string{}, g.Throttle...), g.ThrottleHot
 	names := []string{"util", "mem_util", "mem_used", "mem_total", "mem_reserved", "power", "power_limit",
 		"temp", "temp_margin", "fan", "clock_sm", "clock_sm_max", "clock_mem", "clock_mem_max",
 		"pcie_gen", "pcie_width", "ecc_errors"}
@@ -61,13 +74,14 @@ func (g GPU) object() map[string]any {
 
 func (p Process) object() map[string]any {
 	c := newCells()
-	c.object["pid"], c.object["user"], c.object["command"] = p.PID, orNull(p.User), orNull(p.Command)
-	c.object["gpu"], c.object["started_at"] = nil, nil
-	if p.GPUIndex >= 0 {
-		c.object["gpu"] = p.GPUIndex
+	c.object["pid"] = p.PID
+	c.text("user", p.User, unseen)
+	c.text("command", p.Command, unseen)
+	if c.object["gpu"] = p.GPUIndex; p.GPUIndex < 0 {
+		c.object["gpu"], c.errors["gpu"] = nil, notTold
 	}
-	if !p.StartedAt.IsZero() {
-		c.object["started_at"] = p.StartedAt.UTC().Truncate(time.Second)
+	if c.object["started_at"] = p.StartedAt.UTC().Truncate(time.Second); p.StartedAt.IsZero() {
+		c.object["started_at"], c.errors["started_at"] = nil, unseen
 	}
 	c.set("mem", p.Mem)
 	return c.done()
@@ -76,7 +90,7 @@ func (p Process) object() map[string]any {
 func (h Host) object() map[string]any {
 	c := newCells()
 	if c.object["cpus"] = h.CPUs; h.CPUs == 0 {
-		c.object["cpus"] = nil
+		c.object["cpus"], c.errors["cpus"] = nil, "cannot be counted"
 	}
 	c.set("cpu", h.CPU)
 	c.set("load1", h.Load1)
