@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (l local) Run(ctx context.Context, c remote.Cmd) error {
 	if l.edit != nil {
 		script = l.edit(script)
 	}
-	cmd := exec.Command("sh", "-c", script)
+	cmd := exec.Command(cmp.Or(l.shell, "sh"), "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	mark := fmt.Sprintf("RENTOP_TEST_RUN=%d.%d", os.Getpid(), time.Now().UnixNano())
 	cmd.Env = append(os.Environ(), mark)

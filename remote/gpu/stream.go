@@ -150,6 +150,19 @@ func newAssembly(f *remote.Facts) *assembly {
 	return a
 }
 
+// spoken is the collector without its comments, and with the line ends of a POSIX
+// shell whatever the checkout made of them.
+func spoken() string {
+	var b strings.Builder
+	for line := range strings.Lines(collector) {
+		line = strings.TrimRight(line, "\r\n")
+		if t := strings.TrimSpace(line); t != "" && t[0] != '#' {
+			b.WriteString(line + "\n")
+		}
+	}
+	return b.String()
+}
+
 // script is the collector with its settings before it.
 func script(mode string, f *remote.Facts, every time.Duration) string {
 	smi, vouch := "", 0
@@ -161,5 +174,5 @@ func script(mode string, f *remote.Facts, every time.Duration) string {
 	}
 	seconds := max(1, int(every.Round(time.Second)/time.Second))
 	return fmt.Sprintf("mode=%s every=%d lease=%d vouch=%d fields=%s smi=%s\n%s",
-		mode, seconds, int(lease/time.Second), vouch, strings.Join(queryFields, ","), remote.Quote(smi), collector)
+		mode, seconds, int(lease/time.Second), vouch, strings.Join(queryFields, ","), remote.Quote(smi), spoken())
 }

@@ -62,6 +62,23 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
+// The same under another shell: ash and dash read signals and traps differently from bash.
+func TestShells(t *testing.T) {
+	t.Parallel()
+	for _, shell := range []string{"bash", "dash", "ksh", "mksh", "zsh"} {
+		if _, err := exec.LookPath(shell); err != nil {
+			continue
+		}
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			s := collect(t, local{shell: shell}, smi(t, "old"), Options{}, 3)[2]
+			if len(s.GPUs) != 2 || s.GPUs[1].Util != Of(97) || s.Host.CPU.State != OK || len(s.Host.Disks) == 0 {
+				t.Errorf("sample = %+v", s)
+			}
+		})
+	}
+}
+
 func TestNoGPU(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{"none": "no GPU is attached", "driver": "driver is not loaded"} {
