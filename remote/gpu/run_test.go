@@ -23,6 +23,7 @@ import (
 // context ends, both streams are cut and nothing is killed.
 type local struct {
 	edit  func(script string) string
+	shell string      // "": sh
 	stall bool        // a half-open connection: stdin stays open and brings nothing
 	began chan string // a mark in the environment of all that it started
 }
