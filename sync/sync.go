@@ -8,6 +8,7 @@ package sync
 import (
 	"context"
 	"io/fs"
+	"strconv"
 	"time"
 )
 
@@ -21,6 +22,15 @@ type Entry struct {
 	ModTime time.Time   // as fine as the side can tell
 	Target  string      // of a symlink
 	SHA256  string      // hex; "" where not computed
+	From    string      // path under the source's root where it is not Path (one file pushed under another name)
+}
+
+// Source is the entry's path under the source's root.
+func (e Entry) Source() string {
+	if e.From != "" {
+		return e.From
+	}
+	return e.Path
 }
 
 // Direction of a transfer.
@@ -92,18 +102,28 @@ type Result struct {
 type Transport interface {
 	// Name is what Progress.Transport shows; why says what a better one lacked.
 	Name() (name, why string)
+	// Resolve makes path absolute on the instance ("~" and relative ones from the
+	// login's home) and says what is there, symlinks followed. Where nothing is,
+	// abs is still set and the error is fs.ErrNotExist.
+	Resolve(ctx context.Context, path string) (abs string, what Entry, err error)
 	// List reports what is under root on the instance, root itself excluded, in
-	// any order; a root that does not exist is fs.ErrNotExist.
+	// any order; a root that does not exist is fs.ErrNotExist. Where parts could
+	// not be read, the rest is emitted and the error is a *ListError.
 	List(ctx context.Context, root string, emit func(Entry) error) error
-	// Send writes files from the local folder src to root on the instance.
-	// done is called once a file, with its SHA-256 or its error.
+	// Stat is List for these paths only; those that do not exist are not emitted.
+	Stat(ctx context.Context, root string, paths []string, emit func(Entry) error) error
+	// Send writes files from the local folder src to root on the instance, whose
+	// folders exist. done is called once a file, with its SHA-256 as the instance
+	// confirmed it, or its error; never from two goroutines at once. The error is
+	// for what ended the whole call; files not reported by then were not sent.
 	Send(ctx context.Context, src, root string, files []Entry, p Meter, done func(Entry, error)) error
 	// Fetch is Send the other way. dst is written through os.Root: no entry
 	// leaves it, whatever the instance says.
 	Fetch(ctx context.Context, root, dst string, files []Entry, p Meter, done func(Entry, error)) error
 	// Hash reads files on the instance and reports each one's SHA-256.
 	Hash(ctx context.Context, root string, paths []string, done func(path, sha256 string, err error)) error
-	// Apply makes folders, symlinks and attributes, and deletes, on the instance.
+	// Apply makes folders, symlinks and attributes, and deletes, on the instance,
+	// in the order given. Deletes never follow a symlink; a folder goes only empty.
 	Apply(ctx context.Context, root string, actions []Action, done func(Action, error)) error
 	Close() error
 }
@@ -113,4 +133,15 @@ type Meter interface {
 	Content(n int64) // file bytes
 	Wire(n int64)
 	Current(path string)
+}
+
+// ListError names what a listing could not read. The rest was emitted, so a
+// plan from it must not delete.
+type ListError struct{ Problems []Failure }
+
+func (e *ListError) Error() string {
+	if len(e.Problems) == 1 {
+		return "listing is incomplete: " + e.Problems[0].Path + ": " + e.Problems[0].Err.Error()
+	}
+	return "listing is incomplete: " + strconv.Itoa(len(e.Problems)) + " folders or names could not be read"
 }

@@ -1,0 +1,167 @@
+package sync
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestIgnoreRules(t *testing.T) {
+	for _, c := range []struct {
+		rules, path string
+		dir, want   bool
+	}{
+		{"*.o", "a/b.o", false, true},
+		{"/a.o", "b/a.o", false, false},
+		{"out/", "out", false, false},
+		{"out/", "out", true, true},
+		{"out/", "out/model.pt", false, true},
+		{"out/\n!out/keep", "out/keep", false, true}, // no re-include below an excluded folder
+		{"out/*\n!out/keep", "out/keep", false, false},
+		{"a/**/b", "a/b", false, true},
+		{"a/**/b", "a/x/y/b", false, true},
+		{"**/b", "x/b", false, true},
+		{"a/**", "a", true, false},
+		{"a/**", "a/x", false, true},
+		{"trail  ", "trail", false, true},
+		{"trail\\ ", "trail ", false, true},
+		{"\\#x", "#x", false, true},
+		{"\\!x", "!x", false, true},
+		{"[a-c].txt", "b.txt", false, true},
+		{"[!a-c].txt", "b.txt", false, false},
+		{"x\\", "x", false, false},
+		{"foo*bar", "foo/bar", false, false},
+		{"a*a*a*a*a*a*a*b", strings.Repeat("a", 60), false, false},
+	} {
+		g := (*Ignore)(nil).With(GitIgnoreFile, "", []byte(c.rules))
+		if got := g.Excluded(c.path, c.dir); got != c.want {
+			t.Errorf("%q on %q (dir %v): %v, want %v", c.rules, c.path, c.dir, got, c.want)
+		}
+	}
+}
+
+// TestIgnoreAsGit compares with git itself on generated trees.
+func TestIgnoreAsGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is missing")
+	}
+	rounds := 40
+	if testing.Short() {
+		rounds = 5
+	}
+	for seed := range rounds {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
+		dir := t.TempDir()
+		git := func(stdin []byte, args ...string) []byte {
+			cmd := exec.Command("git", args...)
+			cmd.Dir = dir
+			cmd.Stdin = bytes.NewReader(stdin)
+			cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+			out, err := cmd.Output()
+			if x, ok := err.(*exec.ExitError); ok && x.ExitCode() != 1 {
+				t.Fatalf("git %v: %v %s", args, err, x.Stderr)
+			}
+			return out
+		}
+		git(nil, "init", "-q")
+		randomTree(t, rnd, dir)
+		var all []string
+		types := map[string]bool{}
+		if err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+			rel, _ := filepath.Rel(dir, p)
+			if rel == "." {
+				return err
+			}
+			if rel == ".git" {
+				return fs.SkipDir
+			}
+			all = append(all, filepath.ToSlash(rel))
+			types[filepath.ToSlash(rel)] = d.IsDir()
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Split(strings.TrimSuffix(string(git([]byte(strings.Join(all, "\x00")+"\x00"), "check-ignore", "-z", "--no-index", "--stdin")), "\x00"), "\x00")
+		sc, err := Scan(t.Context(), dir, ScanOptions{GitIgnore: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := map[string]bool{}
+		for _, e := range sc.Entries {
+			kept[e.Path] = true
+		}
+		for _, p := range all {
+			if ignored := slices.Contains(want, p); ignored == kept[p] {
+				t.Errorf("seed %d: %q (dir %v): git ignores: %v, we keep: %v\n%s", seed, p, types[p], ignored, kept[p], rulesOf(dir, p))
+			}
+			if g, ig := sc.Ignore.Excluded(p, types[p]), slices.Contains(want, p); g != ig {
+				t.Errorf("seed %d: Excluded(%q) = %v, git %v", seed, p, g, ig)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func rulesOf(dir, p string) string {
+	var b strings.Builder
+	for d := path.Dir(p); ; d = path.Dir(d) {
+		if data, err := os.ReadFile(filepath.Join(dir, d, GitIgnoreFile)); err == nil {
+			fmt.Fprintf(&b, "%s: %q\n", d, data)
+		}
+		if d == "." {
+			return b.String()
+		}
+	}
+}
+
+func randomTree(t *testing.T, rnd *rand.Rand, dir string) {
+	t.Helper()
+	names := []string{"a", "b", "ab", "a.o", "b.o", "foo", "bar", "foo bar", "x ", "#c", "!d", "é", "[z]", "a\\b", "-", "A"}
+	pats := []string{"a", "b", "*", "*.o", "foo", "/foo", "foo/", "a/b", "a/", "/a/", "**/b", "a/**", "a/**/b", "**", "/*", "!a", "!*.o", "!foo/", "!/a/b", "x\\ ", "x ",
+		"\\#c", "\\!d", "#c", "[ab]", "[!a]", "[a-b]*", "?", "a?", "*/b", "**/foo/**", "a**b", "f*o", "[[:alpha:]]", "[[:upper:]]", "\\a", "a\\\\b", "\\[z\\]", "[\\[]z]", "", " ", "/", "!",
+		"foo bar", "é", "[]z]", "*a*", "a/*/b", "!a/**", "[-a]", "a\\", "[a", "/**/b", "**/", "foo/*\t", "*/", "!*/", "**/a/", "[^b]", "[[:bogus:]]", "[[:al", "[a-", "***/b", "a/***", "\\*", "./a", "a//b", "a/./b", "\\/a", "**\\/b", "[a/]b", "a[/]b", "?[!x]b"}
+	var fill func(d string, depth int)
+	fill = func(d string, depth int) {
+		for _, n := range names {
+			if rnd.IntN(3) > 0 {
+				continue
+			}
+			p := filepath.Join(d, n)
+			if depth < 3 && rnd.IntN(2) == 0 {
+				if os.Mkdir(p, 0o755) == nil {
+					fill(p, depth+1)
+				}
+			} else if err := os.WriteFile(p, []byte(n), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if depth == 0 || rnd.IntN(3) == 0 {
+			var b strings.Builder
+			for range 1 + rnd.IntN(5) {
+				b.WriteString(pats[rnd.IntN(len(pats))])
+				b.WriteString([]string{"\n", "\n", "\n", "\r\n"}[rnd.IntN(4)])
+			}
+			if err := os.WriteFile(filepath.Join(d, GitIgnoreFile), []byte(b.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fill(dir, 0)
+}
+
+func FuzzIgnore(f *testing.F) {
+	f.Add([]byte("*.o\n!a/**/b\n[a-"), "a/b.o", true)
+	f.Fuzz(func(t *testing.T, rules []byte, p string, dir bool) {
+		(*Ignore)(nil).With(GitIgnoreFile, "", rules).Excluded(p, dir)
+	})
+}

@@ -1,0 +1,93 @@
+package sync
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+)
+
+// This file changes a folder on this machine, always through os.Root: whatever
+// an instance named, nothing outside it is touched.
+
+// applyLocal is Transport.Apply for a folder on this machine.
+func applyLocal(ctx context.Context, root *os.Root, actions []Action, done func(Action, error)) error {
+	for _, a := range actions {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		done(a, plainError(applyOne(root, a)))
+	}
+	return nil
+}
+
+func applyOne(root *os.Root, a Action) error {
+	name := filepath.FromSlash(a.Entry.Path)
+	switch a.Op {
+	case Delete:
+		err := root.Remove(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	case Mkdir:
+		if err := root.MkdirAll(name, 0o755); err != nil {
+			return err
+		}
+		return root.Chmod(name, a.Entry.Mode.Perm()|0o700)
+	case Link:
+		return linkLocal(root, name, filepath.FromSlash(a.Entry.Target))
+	case Attr:
+		if err := root.Chmod(name, a.Entry.Mode.Perm()); err != nil {
+			return err
+		}
+		if a.Entry.Mode.IsRegular() {
+			return root.Chtimes(name, a.Entry.ModTime, a.Entry.ModTime)
+		}
+		return nil
+	}
+	return fmt.Errorf("cannot %s here", a.Op)
+}
+
+// linkLocal replaces a file or symlink by a symlink in one step.
+func linkLocal(root *os.Root, name, target string) error {
+	tmp := filepath.Join(filepath.Dir(name), tmpPrefix+token())
+	if err := root.Symlink(target, tmp); err != nil {
+		return err
+	}
+	if err := root.Rename(tmp, name); err != nil {
+		root.Remove(tmp)
+		return err
+	}
+	return nil
+}
+
+func token() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// plainError drops the path, which is shown beside it, and marks a full disk.
+func plainError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w on this machine: %s", ErrFull, reason(err))
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w on this machine", fs.ErrPermission)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, context.Canceled), errors.Is(err, ErrChanged), errors.Is(err, ErrDiffers), errors.Is(err, ErrFull):
+		return err
+	}
+	return errors.New(reason(err))
+}
+
+// pathIn is path.Dir as os.Root takes it.
+func pathIn(p string) string { return filepath.FromSlash(path.Dir(p)) }

@@ -1,0 +1,110 @@
+package sync
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// This file is about names: those that may never be used, those that a file
+// system cannot hold, and our own temporary ones.
+
+const (
+	tmpPrefix = ".rentop-tmp-"  // small files on their way, in folders beside their destination
+	partInfix = ".rentop-part-" // a large file on its way: .NAME.rentop-part-HASH, and .at beside it
+)
+
+// maxPath bounds a path from an instance; PATH_MAX is 4096 on Linux.
+const maxPath = 8 << 10
+
+// ours says whether a name is one of our temporary ones.
+func ours(name string) bool {
+	return strings.HasPrefix(name, tmpPrefix) || strings.HasPrefix(name, ".") && strings.Contains(name, partInfix)
+}
+
+// oursIn says whether any part of p is one of our temporary names.
+func oursIn(p string) bool {
+	if !strings.Contains(p, ".rentop-") {
+		return false
+	}
+	for part := range strings.SplitSeq(p, "/") {
+		if ours(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPath refuses what an honest listing never holds.
+func checkPath(p string) error {
+	switch {
+	case p == "" || p == ".":
+		return errors.New("empty path")
+	case len(p) > maxPath:
+		return fmt.Errorf("path of %d bytes is too long", len(p))
+	case strings.HasPrefix(p, "/"):
+		return errors.New("absolute path")
+	case strings.IndexByte(p, 0) >= 0:
+		return errors.New("path with a zero byte")
+	case path.Clean(p) != p || p == ".." || strings.HasPrefix(p, "../"):
+		return errors.New("path leaves its folder")
+	}
+	return nil
+}
+
+// linkLeaves says whether a symlink at p with this target points out of the root.
+func linkLeaves(p, target string) bool {
+	if path.IsAbs(target) || strings.Contains(target, `\`) || strings.Contains(target, ":") && len(target) > 1 && target[1] == ':' {
+		return true
+	}
+	full := path.Join(path.Dir(p), target)
+	return full == ".." || strings.HasPrefix(full, "../")
+}
+
+// windowsName says why Windows cannot hold p, "" where it can.
+func windowsName(p string) string {
+	for part := range strings.SplitSeq(p, "/") {
+		if i := strings.IndexAny(part, "<>:\"|?*\\"); i >= 0 {
+			return fmt.Sprintf("Windows allows no %q in a name", part[i])
+		}
+		for i := range len(part) {
+			if part[i] < 0x20 {
+				return "Windows allows no control characters in a name"
+			}
+		}
+		if strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") {
+			return "Windows drops the dot or space at the end of a name"
+		}
+		stem, _, _ := strings.Cut(part, ".")
+		switch s := strings.ToUpper(strings.TrimRight(stem, " ")); s {
+		case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+			return s + " is a reserved name on Windows"
+		default:
+			if len(s) == 4 && (s[:3] == "COM" || s[:3] == "LPT") && s[3] >= '0' && s[3] <= '9' {
+				return s + " is a reserved name on Windows"
+			}
+		}
+	}
+	return ""
+}
+
+// typeName is the word for what an entry is.
+func typeName(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeSymlink != 0:
+		return "symlink"
+	case m.IsRegular():
+		return "file"
+	case m&fs.ModeNamedPipe != 0:
+		return "named pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	case m&fs.ModeDevice != 0:
+		return "device"
+	}
+	return "special file"
+}

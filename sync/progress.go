@@ -1,0 +1,128 @@
+package sync
+
+import (
+	stdsync "sync"
+	"sync/atomic"
+	"time"
+
+	"rentop/remote"
+)
+
+// This file counts what moves and reports it at most ten times a second.
+
+const (
+	reportEvery = 100 * time.Millisecond
+	rateOver    = 5 * time.Second // the rate is over the last seconds
+)
+
+// tracker is the Meter of a transfer.
+type tracker struct {
+	report func(Progress)
+	now    func() time.Time
+
+	bytes, wire, files, failed atomic.Int64
+	scan                       atomic.Int64
+
+	mu      stdsync.Mutex // protects p, samples; never held while reporting
+	p       Progress
+	samples []rateSample
+
+	end     chan struct{}
+	ended   stdsync.WaitGroup
+	stopped stdsync.Once
+}
+
+type rateSample struct {
+	at    time.Time
+	bytes int64
+}
+
+func newTracker(t Transport, now func() time.Time, report func(Progress)) *tracker {
+	tr := &tracker{report: report, now: now, end: make(chan struct{})}
+	tr.p.Started = now()
+	tr.p.Left = -1
+	tr.p.Transport, tr.p.WhySlower = t.Name()
+	if report != nil {
+		tr.ended.Go(tr.loop)
+	}
+	return tr
+}
+
+func (t *tracker) loop() {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	var last Progress
+	for {
+		select {
+		case <-t.end:
+			return
+		case <-tick.C:
+			if p := t.snapshot(); p != last {
+				t.report(p)
+				last = p
+			}
+		}
+	}
+}
+
+// stop ends the reports; the last state is reported.
+func (t *tracker) stop() {
+	t.stopped.Do(func() {
+		close(t.end)
+		t.ended.Wait()
+		if t.report != nil {
+			t.report(t.snapshot())
+		}
+	})
+}
+
+func (t *tracker) stage(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.p.Stage = name
+	t.p.Current = ""
+	t.samples = nil
+}
+
+func (t *tracker) total(files, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.p.FilesAll, t.p.BytesAll = files, bytes
+}
+
+// reset forgets what was counted while planning.
+func (t *tracker) reset() {
+	t.bytes.Store(0)
+	t.files.Store(0)
+}
+
+func (t *tracker) scanned(n int64) { t.files.Add(n) }
+func (t *tracker) Content(n int64) { t.bytes.Add(n) }
+func (t *tracker) Wire(n int64)    { t.wire.Add(n) }
+func (t *tracker) Current(p string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.p.Current = remote.Clean(p)
+}
+
+func (t *tracker) snapshot() Progress {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.p
+	p.Files, p.Bytes, p.Wire = t.files.Load(), t.bytes.Load(), t.wire.Load()
+	p.FailedSoon = int(t.failed.Load())
+	if p.BytesAll > 0 && p.Bytes > p.BytesAll {
+		p.Bytes = p.BytesAll // a file that changed is sent twice
+	}
+	t.samples = append(t.samples, rateSample{now, p.Bytes})
+	for len(t.samples) > 2 && now.Sub(t.samples[0].at) > rateOver {
+		t.samples = t.samples[1:]
+	}
+	first := t.samples[0]
+	if d := now.Sub(first.at); d >= 2*reportEvery && p.Bytes > first.bytes {
+		p.Rate = float64(p.Bytes-first.bytes) / d.Seconds()
+		p.Left = time.Duration(float64(p.BytesAll-p.Bytes) / p.Rate * float64(time.Second)).Round(time.Second)
+	}
+	return p
+}

@@ -1,0 +1,217 @@
+package sync
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	stdsync "sync"
+	"time"
+	"unicode/utf8"
+)
+
+// This file remembers what is known to exist on both sides. Release leaves out
+// pushed files by it, after looking at them again: it is a hint where to look,
+// never the proof.
+
+// Recorded is one file that was on both sides, equal, at At.
+type Recorded struct {
+	Remote  string    `json:"remote"` // absolute, on the instance
+	Local   string    `json:"local"`  // absolute, on this machine
+	Size    int64     `json:"size"`
+	ModTime time.Time `json:"mtime"`
+	SHA256  string    `json:"sha256"`
+	At      time.Time `json:"at"`
+}
+
+// Record is a file of JSON lines, the last line of a remote path counts. Several
+// processes may add to it at once: lines are appended by one write each time, and
+// compacting takes a lock file that adding respects. It is safe for concurrent use.
+type Record struct {
+	file string
+	mu   stdsync.Mutex // orders this process's reads and writes
+}
+
+const (
+	maxRecordLine = 64 << 10
+	compactAbove  = 4 << 20 // bytes; and only where half of the lines are old
+	lockStale     = 30 * time.Second
+)
+
+// OpenRecord uses the record in file and makes its folder; the file comes with
+// the first Add. A large one with many old lines is compacted.
+func OpenRecord(file string) (*Record, error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	r := &Record{file: file}
+	if fi, err := os.Stat(file); err == nil && fi.Size() > compactAbove {
+		if err := r.compact(); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Add appends rows.
+func (r *Record) Add(rows []Recorded) error {
+	var b []byte
+	for _, row := range rows {
+		if !utf8.ValidString(row.Remote + row.Local) {
+			continue // JSON cannot hold it; not known is the safe side
+		}
+		line, err := json.Marshal(row)
+		if err != nil {
+			return err
+		}
+		if len(line) < maxRecordLine {
+			b = append(append(b, line...), '\n')
+		}
+	}
+	if len(b) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.locked(func() error {
+		f, err := os.OpenFile(r.file, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		if torn(f) {
+			b = append([]byte("\n"), b...) // a killed writer's half line ends here
+		}
+		_, err = f.Write(b)
+		return errors.Join(err, f.Sync(), f.Close())
+	})
+}
+
+// torn says whether the file's last line lacks its end.
+func torn(f *os.File) bool {
+	fi, err := f.Stat()
+	if err != nil || fi.Size() == 0 {
+		return false
+	}
+	var last [1]byte
+	_, err = f.ReadAt(last[:], fi.Size()-1)
+	return err == nil && last[0] != '\n'
+}
+
+// Lookup returns what is recorded of a remote path.
+func (r *Record) Lookup(remotePath string) (Recorded, bool, error) {
+	all, err := r.read()
+	if err != nil {
+		return Recorded{}, false, err
+	}
+	row, ok := all[remotePath]
+	return row, ok, nil
+}
+
+// All returns the newest row of each remote path, sorted by it.
+func (r *Record) All() ([]Recorded, error) {
+	all, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Recorded, 0, len(all))
+	for _, row := range all {
+		out = append(out, row)
+	}
+	slices.SortFunc(out, func(a, b Recorded) int { return strings.Compare(a.Remote, b.Remote) })
+	return out, nil
+}
+
+func (r *Record) read() (map[string]Recorded, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.load()
+}
+
+// load reads all lines; those that are torn or strange are as if not there.
+func (r *Record) load() (map[string]Recorded, error) {
+	all := map[string]Recorded{}
+	f, err := os.Open(r.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	br := bufio.NewReaderSize(f, maxRecordLine)
+	for {
+		line, err := br.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			for errors.Is(err, bufio.ErrBufferFull) {
+				_, err = br.ReadSlice('\n')
+			}
+			line = nil
+		}
+		var row Recorded
+		if json.Unmarshal(line, &row) == nil && row.Remote != "" {
+			all[row.Remote] = row
+		}
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", r.file, err)
+		}
+	}
+}
+
+// compact rewrites the file without old lines.
+func (r *Record) compact() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.locked(func() error {
+		all, err := r.load()
+		if err != nil {
+			return err
+		}
+		f, err := os.CreateTemp(filepath.Dir(r.file), filepath.Base(r.file)+".*")
+		if err != nil {
+			return err
+		}
+		defer os.Remove(f.Name())
+		w := bufio.NewWriter(f)
+		enc := json.NewEncoder(w)
+		for _, row := range all {
+			if err = enc.Encode(row); err != nil {
+				break
+			}
+		}
+		if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err != nil {
+			return err
+		}
+		return os.Rename(f.Name(), r.file)
+	})
+}
+
+// locked runs fn while no other process writes. A lock whose owner died is
+// taken over after a while.
+func (r *Record) locked(fn func() error) error {
+	lock := r.file + ".lock"
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		f, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err == nil {
+			f.Close()
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		if fi, serr := os.Stat(lock); serr == nil && time.Since(fi.ModTime()) > lockStale {
+			os.Remove(lock)
+		}
+		time.Sleep(wait)
+	}
+	defer os.Remove(lock)
+	return fn()
+}

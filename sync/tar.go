@@ -1,0 +1,517 @@
+package sync
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	stdsync "sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"rentop/remote"
+)
+
+// This file sends many small files: a batch of them is one tar stream, unpacked
+// on the instance into a temporary folder beside each destination, hashed there,
+// compared with what was hashed while sending, and renamed into place. One
+// command does all that, so a file costs no round trip. tarpull.go is the way back.
+//
+// A batch's stream begins with the list of its temporary folders and ends with
+// the names and sums, in a control folder under the root. If the stream is cut,
+// the script removes what it made; if it is killed, the next run does.
+
+// A batch is at most this many files and bytes; three are on their way at once,
+// so that the next stream flows while the last one is being hashed and renamed.
+const (
+	batchFiles = 2000
+	batchBytes = 8 << 20
+	batchNames = 384 << 10 // of paths; keeps command lines on the instance under MAX_ARG
+	batchesUp  = 3
+)
+
+// tarTransport needs sh, find, xargs, sha256sum and tar on the instance.
+type tarTransport struct {
+	shell
+	why string
+	run string // this process's temporary names
+	n   atomic.Int64
+}
+
+func newTar(r remote.Runner, t tools) *tarTransport {
+	var b [6]byte
+	rand.Read(b[:])
+	return &tarTransport{shell: shell{r: r, comp: t.comp, gnuFind: t.gnuFind, gnuTar: t.gnuTar}, run: hex.EncodeToString(b[:])}
+}
+
+func (t *tarTransport) Name() (string, string) {
+	switch t.comp {
+	case "zstd":
+		return "tar+zstd", t.why
+	case "gzip":
+		return "tar+gzip", join(t.why, "no zstd on the instance: gzip compresses less")
+	}
+	return "tar", join(t.why, "neither zstd nor gzip on the instance: nothing is compressed")
+}
+
+func (t *tarTransport) Close() error { return nil }
+
+func join(parts ...string) string {
+	var out []string
+	for _, p := range parts {
+		if p != "" {
+			out = append(out, p)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// batches cuts files so that each stream stays small.
+func batches(files []Entry, bytes int64, names int) [][]Entry {
+	var out [][]Entry
+	start, size, text := 0, int64(0), 0
+	for i, e := range files {
+		if i > start && (size+e.Size > bytes || text+len(e.Path) > names || i-start >= batchFiles) {
+			out = append(out, files[start:i])
+			start, size, text = i, 0, 0
+		}
+		size += e.Size
+		text += len(e.Path) + 40
+	}
+	if start < len(files) {
+		out = append(out, files[start:])
+	}
+	return out
+}
+
+// splitOdd takes out the names that sha256sum may print escaped: a batch with
+// one of them is compared here, file by file, which takes longer.
+func splitOdd(files []Entry) (plain, odd []Entry) {
+	for _, e := range files {
+		if strings.ContainsAny(e.Path, "\\\n\r") {
+			odd = append(odd, e)
+		} else {
+			plain = append(plain, e)
+		}
+	}
+	return plain, odd
+}
+
+func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry, m Meter, done func(Entry, error)) error {
+	var mu stdsync.Mutex // one done at a time
+	var full atomic.Bool
+	report := func(e Entry, err error) {
+		if errors.Is(err, ErrFull) {
+			full.Store(true)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		done(e, err)
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(batchesUp + 1)
+	g.Go(func() error { return t.sweep(gctx, root) })
+	plain, odd := splitOdd(files)
+	for _, files := range append(batches(plain, batchBytes, batchNames), batches(odd, batchBytes, batchNames)...) {
+		if gctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			if full.Load() {
+				for _, e := range files {
+					report(e, fmt.Errorf("not tried: %w on the instance", ErrFull))
+				}
+				return nil
+			}
+			b := &batch{t: t, src: src, root: root, files: files, meter: m, done: report, told: map[string]bool{},
+				tmp: fmt.Sprintf("%s%s-%d", tmpPrefix, t.run, t.n.Add(1))}
+			return b.send(gctx)
+		})
+	}
+	return errOr(g.Wait(), ctx.Err())
+}
+
+// sweep removes what killed runs left in root. A control folder names the
+// temporary folders of its batch; only paths of that form are removed, since
+// others may write there too.
+func (t *tarTransport) sweep(ctx context.Context, root string) error {
+	script := enter(root) + `for c in ./` + tmpPrefix + `*.ctl; do
+[ -d "$c" ] && [ ! -L "$c" ] || continue
+case $c in ./` + tmpPrefix + t.run + `-*) continue;; esac
+p=$(cat "$c/pid" 2>/dev/null)
+if [ -n "$p" ]; then kill -0 "$p" 2>/dev/null && continue; else [ -n "$(find "$c" -maxdepth 0 -mmin +1)" ] || continue; fi
+t=${c#./}; t=${t%.ctl}
+[ -f "$c/dirs" ] && xargs -0 -r sh -c 'for d; do case $d in */../*) ;; ./*"/$0"|"./$0") rm -rf -- "$d";; esac; done' "$t" <"$c/dirs"
+rm -rf -- "$c"
+done
+exit 0`
+	err := t.r.Run(ctx, remote.Cmd{Script: script})
+	if exitCode(err) >= 0 {
+		return nil // what cannot be swept harms nothing; a missing root is reported by the batches
+	}
+	return err
+}
+
+// batch is one stream of files.
+type batch struct {
+	t         *tarTransport
+	src, root string
+	files     []Entry
+	tmp       string // name of the temporary folders
+	meter     Meter
+	done      func(Entry, error)
+
+	sent []Entry         // in the stream, whole, with SHA256
+	drop []Entry         // in the stream, but changed while being read; reported already
+	told map[string]bool // files reported already
+}
+
+func (b *batch) tell(e Entry, err error) {
+	b.told[e.Path] = true
+	b.done(e, err)
+}
+
+func (b *batch) send(ctx context.Context) error {
+	var ans answer
+	_, err := b.t.shell.run(ctx, call{script: b.script(), in: b.stream, plain: true, out: ans.read, meter: b.meter})
+	if err != nil && !ans.end {
+		return b.ended(ctx, err)
+	}
+	if ans.moved {
+		for _, e := range b.sent {
+			b.tell(e, nil)
+		}
+		return nil
+	}
+	return b.settle(ctx, &ans)
+}
+
+// ended handles a script that gave no verdict: it removed what it made.
+func (b *batch) ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	code := exitCode(err)
+	if code < 0 && !errors.Is(err, errEnded) {
+		return fmt.Errorf("sending to %s: %w", remote.Clean(b.root), err)
+	}
+	reason := toolError(shortReason(err.Error()))
+	if code == exitNoRoot || code == exitBadRoot {
+		reason = rootError(b.root, err)
+	}
+	for _, e := range b.files {
+		if !b.told[e.Path] {
+			b.tell(e, reason)
+		}
+	}
+	return nil
+}
+
+// script is what runs on the instance. Sums are compared there, by one sum of
+// each list, so that no cmp or diff is needed.
+func (b *batch) script() string {
+	form := ""
+	if b.t.gnuTar {
+		form = "--warning=no-timestamp "
+	}
+	return enter(b.root) + "C=./" + b.tmp + ".ctl\numask 077\n" + `clean() { [ -f "$C/dirs" ] && xargs -0 -r rm -rf -- <"$C/dirs"; rm -rf -- "$C"; }
+trap clean EXIT
+trap 'exit 1' HUP INT TERM PIPE
+mkdir "$C" || exit 11
+echo $$ >"$C/pid"
+` + b.t.unpack() + ` 2>"$C/err0" | tar ` + form + `-xpof - 2>"$C/err"
+r=$?
+if [ ! -s "$C/end" ]; then tail -n 5 "$C/err" >&2; exit 12; fi
+[ ! -s "$C/drop" ] || xargs -0 -r rm -f -- <"$C/drop"
+xargs -0 -r sha256sum -- <"$C/names" >"$C/got" 2>>"$C/err"
+if [ $r = 0 ] && [ "$(sha256sum <"$C/got")" = "$(sha256sum <"$C/sums")" ]; then
+xargs -0 -r sh -c 'for d; do (cd "$d" && exec mv -f -- ./* ./.[!.]* ./..?* ..); done' sh <"$C/dirs" 2>/dev/null
+if xargs -0 -r rmdir -- <"$C/dirs" 2>/dev/null; then printf 'moved\0E\0'; exit 0; fi
+fi
+trap - EXIT
+printf 'differ\0'
+xargs -0 -r sha256sum -- <"$C/names" 2>/dev/null
+printf '\0'
+head -c 8000 "$C/err"
+printf '\0E\0'
+`
+}
+
+// answer is the script's verdict.
+type answer struct {
+	moved bool
+	sums  string
+	err   string // tar's messages
+	end   bool
+}
+
+func (a *answer) read(r *bufio.Reader) error {
+	for _, want := range []*string{new(string), &a.sums, &a.err, new(string)} {
+		v, err := longRecord(r, 8<<20)
+		if err != nil {
+			return err
+		}
+		switch *want = v; v {
+		case "moved":
+			a.moved = true
+		case "E":
+			a.end = true
+			return nil
+		}
+		if a.moved {
+			v, err = longRecord(r, 8)
+			a.end = err == nil && v == "E"
+			return err
+		}
+	}
+	return errors.New("unexpected answer from the instance's shell")
+}
+
+// longRecord reads up to a zero byte, at most max bytes.
+func longRecord(r *bufio.Reader, max int) (string, error) {
+	var b []byte
+	for {
+		part, err := r.ReadSlice(0)
+		b = append(b, part...)
+		if len(b) > max {
+			return "", errors.New("the instance sent more than expected")
+		}
+		if err == nil {
+			return string(b[:len(b)-1]), nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return "", err
+		}
+	}
+}
+
+// settle is for a batch in which something went wrong: each file that did
+// arrive is moved by itself, the others are reported with their reason.
+func (b *batch) settle(ctx context.Context, ans *answer) error {
+	paths := make([]string, len(b.sent))
+	for i, e := range b.sent {
+		paths[i] = b.at(e.Path)
+	}
+	good := make([]bool, len(paths))
+	r := bufio.NewReader(strings.NewReader(ans.sums))
+	if _, err := readSums(r, paths, "./", func(i int, sum string) { good[i] = sum == b.sent[i].SHA256 }, func(int) {}); err != nil {
+		return fmt.Errorf("comparing SHA-256 in %s: %w", remote.Clean(b.root), err)
+	}
+	p := &program{}
+	step := make([]int, len(paths))
+	for i, e := range b.sent {
+		if step[i] = -1; good[i] {
+			step[i] = p.steps
+			dir, name := path.Split(b.at(e.Path))
+			fmt.Fprintf(&p.b, "t %d m %s %s\n", p.steps, word(dir), word(name))
+			p.steps++
+		}
+	}
+	var tmps []string
+	for _, d := range b.dirs() {
+		tmps = append(tmps, word(d))
+	}
+	tmps = append(tmps, word(b.tmp+".ctl"))
+	for len(tmps) > 0 {
+		n := min(len(tmps), groupPaths)
+		p.b.WriteString("rm -rf -- " + strings.Join(tmps[:n], " ") + "\n")
+		tmps = tmps[n:]
+	}
+	if err := b.t.runProgram(ctx, b.root, p, b.meter); err != nil {
+		return err
+	}
+	for i, e := range b.sent {
+		switch why := p.failed[step[i]]; {
+		case step[i] < 0:
+			b.tell(e, b.reason(ans.err, paths[i]))
+		case why != "":
+			b.tell(e, toolError(why))
+		default:
+			b.tell(e, nil)
+		}
+	}
+	return nil
+}
+
+// reason finds what tar said about a path, or what it said last.
+func (b *batch) reason(messages, p string) error {
+	var last string
+	for line := range strings.Lines(messages) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "tar: "+p+": ") {
+			return toolError(shortReason(line))
+		}
+		if strings.Contains(line, ": ") && !strings.Contains(line, "Exiting with failure") {
+			last = line
+		}
+	}
+	if last != "" {
+		return toolError(shortReason(last))
+	}
+	return ErrDiffers
+}
+
+// ErrDiffers is where the two sides' SHA-256 of a file that was moved differ.
+var ErrDiffers = errors.New("arrived with another SHA-256 than it was sent with")
+
+// ErrChanged is where a file kept changing while it was being read.
+var ErrChanged = errors.New("changed while it was being read")
+
+// at is where a file waits before it is renamed.
+func (b *batch) at(p string) string {
+	return path.Join(path.Dir(p), b.tmp, path.Base(p))
+}
+
+// dirs are the temporary folders of the batch.
+func (b *batch) dirs() []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, e := range b.files {
+		if d := path.Dir(b.at(e.Path)); !seen[d] {
+			seen[d] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// stream writes the batch as a tar.
+func (b *batch) stream(w io.Writer) error {
+	tw := tar.NewWriter(w)
+	var list strings.Builder
+	if err := writePaths(&list, b.dirs()); err != nil {
+		return err
+	}
+	if err := b.control(tw, "dirs", list.String()); err != nil {
+		return err
+	}
+	for _, e := range b.files {
+		b.meter.Current(e.Path)
+		if err := b.file(tw, e); err != nil {
+			return err
+		}
+	}
+	var names, sums, drop strings.Builder
+	for _, e := range b.sent {
+		p := "./" + b.at(e.Path)
+		names.WriteString(p + "\x00")
+		sums.WriteString(e.SHA256 + "  " + p + "\n")
+	}
+	for _, e := range b.drop {
+		drop.WriteString("./" + b.at(e.Path) + "\x00")
+	}
+	for _, c := range []struct{ name, text string }{{"names", names.String()}, {"sums", sums.String()}, {"drop", drop.String()}, {"end", "end\n"}} {
+		if err := b.control(tw, c.name, c.text); err != nil {
+			return err
+		}
+	}
+	return tw.Close()
+}
+
+func (b *batch) control(tw *tar.Writer, name, text string) error {
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: b.tmp + ".ctl/" + name, Mode: 0o600, Size: int64(len(text)), ModTime: time.Now(), Format: tar.FormatGNU}
+	h.ModTime = h.ModTime.Truncate(time.Second)
+	if err := tw.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err := io.WriteString(tw, text)
+	return err
+}
+
+// file adds one file, as it is now; an error is the stream's, not the file's.
+func (b *batch) file(tw *tar.Writer, e Entry) error {
+	f, fi, err := openSource(b.src, e)
+	if err != nil {
+		b.tell(e, err)
+		return nil
+	}
+	defer f.Close()
+	e.Size, e.ModTime = fi.Size(), fi.ModTime()
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: b.at(e.Path), Mode: int64(e.Mode.Perm()), Size: e.Size, ModTime: e.ModTime, Format: tar.FormatPAX}
+	if !b.t.gnuTar {
+		// BusyBox knows GNU's long names, not PAX ones
+		h.Format, h.ModTime = tar.FormatGNU, h.ModTime.Truncate(time.Second)
+	}
+	if err := tw.WriteHeader(h); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(tw, sum, contentWriter{b.meter}), io.LimitReader(f, e.Size))
+	if n < e.Size {
+		if _, werr := io.CopyN(tw, zeros{}, e.Size-n); werr != nil {
+			return werr
+		}
+	}
+	if err == nil {
+		err = unchanged(f, e)
+	}
+	if err != nil {
+		b.drop = append(b.drop, e)
+		b.tell(e, err)
+		return nil
+	}
+	e.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	b.sent = append(b.sent, e)
+	return nil
+}
+
+// openSource opens a local file to send; it must still be a regular one.
+func openSource(src string, e Entry) (*os.File, fs.FileInfo, error) {
+	name := filepath.Join(src, filepath.FromSlash(e.Source()))
+	if fi, err := os.Lstat(name); err != nil {
+		return nil, nil, errors.New(reason(err))
+	} else if !fi.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("is a %s by now: %w", typeName(fi.Mode()), ErrChanged)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, nil, errors.New(reason(err))
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = ErrChanged
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, fi, nil
+}
+
+// unchanged looks again at a file that was read as e.
+func unchanged(f *os.File, e Entry) error {
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if fi.Size() != e.Size || !fi.ModTime().Equal(e.ModTime) {
+		return ErrChanged
+	}
+	return nil
+}
+
+type contentWriter struct{ m Meter }
+
+func (c contentWriter) Write(p []byte) (int, error) {
+	c.m.Content(int64(len(p)))
+	return len(p), nil
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
