@@ -1,0 +1,105 @@
+// One session channel: starting something on it, and how that ended.
+
+package remote
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// channel is an open session channel.
+type channel struct {
+	ssh.Channel
+	reqs   <-chan *ssh.Request
+	client *ssh.Client
+	given  func() // gives its place back; called once, by end or abandon
+}
+
+// end closes the channel when both sides are done with it.
+func (c *channel) end() {
+	c.Close()
+	c.given()
+}
+
+// request sends one and waits for the answer.
+func (c *channel) request(name string, payload any) error {
+	ok, err := c.SendRequest(name, true, ssh.Marshal(payload))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %s: %w", ErrCut, name, err)
+	case !ok:
+		return fmt.Errorf("the server refuses %q requests on this connection", name)
+	}
+	return nil
+}
+
+type execRequest struct{ Command string }
+
+// abandon ends what runs on the channel and the channel, without waiting long
+// for a link that may be dead.
+func (c *channel) abandon() {
+	defer c.given()
+	sent := make(chan struct{})
+	go func() { // ends at latest with the connection
+		defer close(sent)
+		// sshd signals the whole process group; the rest sees its pipes closed.
+		c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"TERM"}))
+		c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
+		c.Close()
+	}()
+	select {
+	case <-sent:
+	case <-time.After(time.Second):
+	}
+}
+
+// exit is how a remote process ended.
+type exit struct {
+	known  bool
+	code   int
+	signal string
+}
+
+// signals numbers what RFC 4254 names, for the shell's 128+n.
+var signals = map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9,
+	"USR1": 10, "SEGV": 11, "USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15}
+
+// wait reads the channel's requests until the channel is closed.
+func (c *channel) wait() (e exit) {
+	for r := range c.reqs {
+		switch r.Type {
+		case "exit-status":
+			var m struct{ Code uint32 }
+			if ssh.Unmarshal(r.Payload, &m) == nil {
+				e = exit{known: true, code: int(m.Code)}
+			}
+		case "exit-signal":
+			var m struct {
+				Signal string
+				Core   bool
+				Error  string
+				Lang   string
+			}
+			if ssh.Unmarshal(r.Payload, &m) == nil {
+				e = exit{known: true, code: 128 + signals[m.Signal], signal: Short(m.Signal, 20)}
+			}
+		}
+		if r.WantReply {
+			r.Reply(false, nil)
+		}
+	}
+	return e
+}
+
+// err is nil for exit 0.
+func (e exit) err(stderr []byte) error {
+	switch {
+	case !e.known:
+		return ErrCut
+	case e.code == 0 && e.signal == "":
+		return nil
+	}
+	return &ExitError{Code: e.code, Signal: e.signal, Stderr: Short(string(stderr), stderrKept)}
+}
