@@ -20,6 +20,7 @@ func (m *Machine) checkFiles(ctx context.Context) (finding, []gitTree, error) {
 	m.proven = map[string]bool{}
 	m.active(CheckUnsaved, "looking for files that changed since "+since(m.d))
 	s, err := m.scan(ctx)
+	m.scanned = s
 	if err != nil {
 		return unknown(CheckUnsaved, why(err), "connect and check again, or type the name to go on without"), nil, err
 	}
@@ -129,6 +130,45 @@ func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]
 		return strings.Compare(a.path, b.path)
 	})
 	return lost, nil
+}
+
+// filesMoved looks once more and names the files that are not as the last scan
+// saw them.
+func (m *Machine) filesMoved(ctx context.Context) []string {
+	was := m.scanned
+	now, err := m.scan(ctx)
+	switch {
+	case err != nil && was == nil:
+		return nil // it cannot be read, as was shown and waived
+	case err != nil || was == nil:
+		return []string{"the file systems can be read at one time and not at another"}
+	}
+	before := make(map[string]string, len(was.files))
+	for _, f := range was.files {
+		before[f.path] = f.version()
+	}
+	var changed []string
+	for _, f := range now.files {
+		v, ok := before[f.path]
+		delete(before, f.path)
+		if ok && v == f.version() || m.moving[f.path] || now.ownedByPackages(f.path) {
+			continue
+		}
+		if ok {
+			m.moving[f.path] = true
+		}
+		changed = append(changed, remote.Short(f.path, 120))
+	}
+	for p := range before {
+		if !m.moving[p] && !was.ownedByPackages(p) {
+			changed = append(changed, remote.Short(p, 120)+" (gone)")
+		}
+	}
+	slices.Sort(changed)
+	if was.more != now.more || was.moreSize != now.moreSize {
+		changed = append(changed, "files beyond the first "+strconv.Itoa(maxFiles))
+	}
+	return changed
 }
 
 // copies knows where a file of the instance may have an equal one: here, or in

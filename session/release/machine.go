@@ -13,7 +13,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"rentop/remote"
 	"rentop/remote/provider"
@@ -55,6 +54,7 @@ type Machine struct {
 	declined  bool
 	snapNote  string
 	verified  map[string]fileStat // artifacts' files as they were hashed in this round
+	scanned   *scan               // the last look at the file systems; nil where it failed
 	proven    map[string]bool     // paths there that were proven to exist elsewhere in this round
 	home      string              // of the login there, as the last scan said
 }
@@ -409,14 +409,7 @@ func (m *Machine) store() {
 	m.view.Store(&v)
 }
 
-// stopped says whether a state is what the goal asked for.
+// reached says whether a state is what the goal asked for.
 func (m *Machine) reached(s provider.State) bool {
 	return s == provider.Gone || m.goal == Stop && s == provider.Stopped
-}
-
-func clockOr(t, alt time.Time) time.Time {
-	if t.IsZero() {
-		return alt
-	}
-	return t
 }

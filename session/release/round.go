@@ -130,11 +130,7 @@ func (m *Machine) recheck(ctx context.Context) (string, error) {
 	}
 	changed := m.differences(shown, m.round)
 	if len(changed) == 0 {
-		// The jobs and the artifacts were read first: a last look at both.
-		m.active(CheckJobs, "")
-		last := map[CheckID]finding{CheckJobs: m.checkJobs(ctx)}
-		changed = m.differences(map[CheckID]finding{CheckJobs: shown[CheckJobs]}, last)
-		changed = append(changed, m.artifactsMoved(ctx)...)
+		changed = m.lastLook(ctx, shown[CheckJobs])
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
@@ -144,6 +140,14 @@ func (m *Machine) recheck(ctx context.Context) (string, error) {
 	}
 	m.round, m.v.Checks, m.v.GoesOn = shown, picture, goesOn
 	return "", nil
+}
+
+// lastLook compares without hashing what the long recheck read first: sizes and
+// times of every artifact and of every file that changed, and the jobs.
+func (m *Machine) lastLook(ctx context.Context, jobs finding) []string {
+	m.active(CheckJobs, "a last look")
+	changed := append(m.artifactsMoved(ctx), m.filesMoved(ctx)...)
+	return append(changed, m.differences(map[CheckID]finding{CheckJobs: jobs}, map[CheckID]finding{CheckJobs: m.checkJobs(ctx)})...)
 }
 
 func sayChanged(changed []string) string {

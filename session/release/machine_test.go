@@ -1,0 +1,393 @@
+package release
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rentop/remote/provider"
+	"rentop/remote/tmux"
+)
+
+// person answers each time the machine waits; the last answer repeats.
+type person struct {
+	answers []func(View) Decision
+	seen    []View // every picture at which it was asked
+}
+
+func typeName(v View) Decision {
+	return Decision{Kind: DecideName, Name: v.Instance, Shown: v.Shown}
+}
+
+func cancel(View) Decision { return Decision{Kind: DecideCancel} }
+
+func (p *person) attach(w *world, m func() *Machine) {
+	prev := w.deps.Changed
+	w.deps.Changed = func(v View) {
+		prev(v)
+		if v.Phase != Waiting {
+			return
+		}
+		p.seen = append(p.seen, v)
+		i := min(len(p.seen), len(p.answers)) - 1
+		m().Decide(p.answers[i](v))
+	}
+}
+
+// release runs one machine to its end.
+func (w *world) release(goal Goal, answers ...func(View) Decision) (View, *person, error) {
+	w.t.Helper()
+	p := &person{answers: answers}
+	var m *Machine
+	keep := w.deps.Changed
+	defer func() { w.deps.Changed = keep }()
+	p.attach(w, func() *Machine { return m })
+	var err error
+	if m, err = New(w.deps, goal); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(w.t.Context(), time.Minute)
+	defer stop()
+	err = m.Run(ctx)
+	return m.View(), p, err
+}
+
+func TestDestroyed(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	v, p, err := w.release(Destroy, typeName)
+	if err != nil || v.Phase != Review || v.Proof != "fake says gone (GONE)" || v.Cost != "25.61 CNY" || len(p.seen) != 1 {
+		t.Fatalf("%v\n%s", err, text(v))
+	}
+	if got := strings.Join(w.prov.calls, ","); got != "destroy i-1" {
+		t.Errorf("calls: %s", got)
+	}
+	if m, err := Resume(t.Context(), w.deps); m != nil || err != nil {
+		t.Errorf("a finished release is resumed: %v %v", m, err)
+	}
+}
+
+func TestStopped(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	v, _, err := w.release(Stop, typeName)
+	if err != nil || v.Phase != Review || !strings.Contains(v.Proof, "stopped") {
+		t.Fatalf("%v\n%s", err, text(v))
+	}
+	if got := strings.Join(w.prov.calls, ","); got != "stop i-1" {
+		t.Errorf("calls: %s", got)
+	}
+}
+
+func TestWrongName(t *testing.T) {
+	for name, wrong := range map[string]func(View) Decision{
+		"other name":  func(v View) Decision { return Decision{Kind: DecideName, Name: "b200", Shown: v.Shown} },
+		"other case":  func(v View) Decision { return Decision{Kind: DecideName, Name: "A100", Shown: v.Shown} },
+		"a space":     func(v View) Decision { return Decision{Kind: DecideName, Name: "a100 ", Shown: v.Shown} },
+		"empty":       func(v View) Decision { return Decision{Kind: DecideName, Shown: v.Shown} },
+		"old picture": func(v View) Decision { return Decision{Kind: DecideName, Name: v.Instance, Shown: "0"} },
+		"no picture":  func(v View) Decision { return Decision{Kind: DecideName, Name: v.Instance} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fastEnv()
+			v, p, err := w.release(Destroy, wrong, cancel)
+			if err != nil || v.Phase != Cancelled || len(w.prov.calls) != 0 {
+				t.Fatalf("%v %v\n%s", err, w.prov.calls, text(v))
+			}
+			if len(p.seen) != 2 || p.seen[1].Why == "" {
+				t.Errorf("the person was not told: %d pictures", len(p.seen))
+			}
+		})
+	}
+}
+
+func TestWaivedAsShown(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.there("scratch.bin", "to be lost")
+	v, p, err := w.release(Destroy, typeName)
+	if err != nil || v.Phase != Review || line(v, CheckUnsaved).State != Waived || len(p.seen) != 1 {
+		t.Fatalf("%v\n%s", err, text(v))
+	}
+	if s := p.seen[0]; len(s.Lost) != 1 || s.LostSize != 10 {
+		t.Errorf("lost: %+v", s.Lost)
+	}
+}
+
+// What changes between the proof and the teardown starts it over, and what
+// appeared is not waived by the name typed before.
+func TestChangedAfterProof(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"a new file there":        func(w *world) { w.there("late.bin", "late") },
+		"an artifact grew":        func(w *world) { w.there("out/model.pt", "weights, trained on") },
+		"an artifact, same size":  func(w *world) { w.there("out/model.pt", "WEIGHTS") },
+		"a new artifact":          func(w *world) { w.there("out/epoch2.pt", "two") },
+		"the copy here vanished":  func(w *world) { must(w.t, os.Remove(filepath.Join(w.here, "out/model.pt"))) },
+		"the copy here differs":   func(w *world) { w.local("out/model.pt", "WEIGHTS") },
+		"a job began":             func(w *world) { w.jobs = []tmux.Job{{ID: "9", Name: "late", State: tmux.Running}} },
+		"a waived file changed":   func(w *world) { w.there("scratch.bin", "other words") },
+		"a waived file vanished":  func(w *world) { must(w.t, os.Remove(filepath.Join(w.home, "scratch.bin"))) },
+		"the connection was lost": func(w *world) { w.sh.down = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fastEnv()
+			w.there("scratch.bin", "to be lost")
+			v, p, err := w.release(Destroy, func(v View) Decision { change(w); return typeName(v) }, cancel)
+			if err != nil || v.Phase != Cancelled || len(w.prov.calls) != 0 {
+				t.Fatalf("%v %v\n%s", err, w.prov.calls, text(v))
+			}
+			if len(p.seen) != 2 || !strings.Contains(p.seen[1].Why, "changed between the proof and the teardown") {
+				t.Errorf("the person was not told: %+v", p.seen)
+			}
+		})
+	}
+}
+
+// The same changes, made at the last look: after the long recheck has read all.
+func TestChangedAtTheLastLook(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"a new file there":       func(w *world) { w.there("late.bin", "late") },
+		"an artifact, same size": func(w *world) { w.there("out/model.pt", "WEIGHTS") },
+		"the copy here vanished": func(w *world) { must(w.t, os.Remove(filepath.Join(w.here, "out/model.pt"))) },
+		"a job began":            func(w *world) { w.jobs = []tmux.Job{{ID: "9", State: tmux.Running}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fastEnv()
+			done := false
+			prev := w.deps.Changed
+			w.deps.Changed = func(v View) {
+				prev(v)
+				if v.Phase == Rechecking && line(v, CheckJobs).Summary == "a last look" && !done {
+					done = true
+					change(w)
+				}
+			}
+			v, p, err := w.release(Destroy, typeName, cancel)
+			if err != nil || !done || v.Phase != Cancelled || len(w.prov.calls) != 0 || len(p.seen) != 2 {
+				t.Fatalf("%v %v %d\n%s", err, w.prov.calls, len(p.seen), text(v))
+			}
+		})
+	}
+}
+
+// A log that a waived job keeps writing is shown as being written at the second
+// picture, and can be waived as that.
+func TestMovingFile(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	n := 0
+	w.sh.hook = func(string) { n++; w.there("train.log", strings.Repeat("line\n", n)) }
+	w.deps.Runner = skipEnv{w.sh}
+	v, p, err := w.release(Destroy, typeName)
+	if err != nil || v.Phase != Review || len(p.seen) != 2 {
+		t.Fatalf("%v, %d pictures\n%s", err, len(p.seen), text(v))
+	}
+	if e := line(p.seen[1], CheckUnsaved).Evidence; len(e) != 1 || e[0].Detail != "is being written" {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestProviderFaults(t *testing.T) {
+	for _, c := range []struct {
+		fault fault
+		phase Phase
+		stuck bool
+		calls int
+	}{
+		{honest, Review, false, 1},
+		{acceptedNotOK, Stuck, true, 1},
+		{doneButFailed, Review, false, 1},
+		{refused, Stuck, true, 1},
+		{slow, Review, false, 1},
+		{silentStatus, Review, false, 1},
+		{alreadyGone, Review, false, 0},
+	} {
+		t.Run(string(c.fault), func(t *testing.T) {
+			w := newWorld(t)
+			w.fastEnv()
+			w.prov.fault = c.fault
+			if c.fault == alreadyGone {
+				w.prov.state = provider.Gone
+			}
+			v, _, err := w.release(Destroy, typeName)
+			if v.Phase != c.phase || errors.Is(err, ErrStuck) != c.stuck || len(w.prov.calls) != c.calls {
+				t.Fatalf("%v %v\n%s", err, w.prov.calls, text(v))
+			}
+			if c.stuck && !strings.Contains(v.Why, "still billed") {
+				t.Errorf("why: %s", v.Why)
+			}
+			if c.phase == Review && w.prov.state != provider.Gone {
+				t.Errorf("review, but the machine is %s", w.prov.state)
+			}
+		})
+	}
+}
+
+// Stuck with a screen: it goes on asking, and "again" is a whole new checklist.
+func TestStuckAndAgain(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.prov.fault = refused
+	w.deps.Stay = true
+	var m *Machine
+	stuck, waits := 0, 0
+	w.deps.Changed = func(v View) {
+		switch v.Phase {
+		case Stuck:
+			if stuck++; stuck == 3 {
+				w.prov.fault = honest
+				m.Decide(Decision{Kind: DecideAgain})
+			}
+		case Waiting:
+			waits++
+			m.Decide(typeName(v))
+		}
+	}
+	m, err := New(w.deps, Destroy)
+	must(t, err)
+	if err := m.Run(t.Context()); err != nil || m.View().Phase != Review || len(w.prov.calls) != 2 || waits != 2 {
+		t.Fatalf("%v, %d pictures, %v\n%s", err, waits, w.prov.calls, text(m.View()))
+	}
+}
+
+func TestPlainSSH(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.deps.Provider, w.deps.ProviderID = nil, ""
+	v, _, err := w.release(Destroy, typeName)
+	if !errors.Is(err, ErrHandedOver) || v.Phase != Stuck || v.Proof != "" || !strings.Contains(v.Why, "provider's console") {
+		t.Fatalf("%v\n%s", err, text(v))
+	}
+	if m, err := Resume(t.Context(), w.deps); m != nil || err != nil {
+		t.Errorf("resumed: %v %v", m, err)
+	}
+}
+
+// A dead machine can still be given back, by a name typed under lines that say
+// that nothing could be checked.
+func TestUnreachableDestroyed(t *testing.T) {
+	w := newWorld(t)
+	w.sh.down = true
+	v, p, err := w.release(Destroy, typeName)
+	if err != nil || v.Phase != Review || len(p.seen) != 1 || len(p.seen[0].Fails()) != 4 {
+		t.Fatalf("%v\n%s", err, text(v))
+	}
+}
+
+func TestPinned(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	ctx, stop := context.WithCancel(t.Context())
+	w.deps.Changed = func(v View) {
+		if v.Phase == Waiting {
+			stop()
+		}
+	}
+	m, err := New(w.deps, Destroy)
+	must(t, err)
+	if err := m.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	w.deps.ProviderID = "i-2"
+	if m, err := Resume(t.Context(), w.deps); m != nil || !errors.Is(err, ErrPinned) {
+		t.Fatalf("%v %v", m, err)
+	}
+	w.deps.ProviderID = "i-1"
+	if m, err := Resume(t.Context(), w.deps); err != nil || !m.View().Resumed || m.View().Goal != Destroy {
+		t.Fatalf("%v %v", m, err)
+	}
+	w.deps.UID = "another instance"
+	if m, err := Resume(t.Context(), w.deps); m != nil || err != nil {
+		t.Fatalf("another instance's release is resumed: %v %v", m, err)
+	}
+}
+
+func TestRefusedGoals(t *testing.T) {
+	w := newWorld(t)
+	w.prov.can.Stop = false
+	if _, err := New(w.deps, Stop); err == nil || !strings.Contains(err.Error(), "cannot stop") {
+		t.Error(err)
+	}
+	w.deps.ProviderID = ""
+	if _, err := New(w.deps, Destroy); err == nil || !strings.Contains(err.Error(), "id") {
+		t.Error(err)
+	}
+	if _, err := New(w.deps, "sell"); err == nil {
+		t.Error("a goal that is none")
+	}
+	w.deps.Journal = nil
+	if _, err := New(w.deps, Destroy); err == nil || !strings.Contains(err.Error(), "journal") {
+		t.Error(err)
+	}
+}
+
+// Two rentops: the second to ask finds the first's request in the journal.
+func TestTwoRentops(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.prov.fault = acceptedNotOK
+	v, p, err := w.release(Destroy, func(v View) Decision {
+		other := w.deps
+		other.Changed = func(View) {}
+		m, err := New(other, Destroy)
+		must(t, err)
+		other.Changed = nil
+		m.d.Changed = func(v View) {
+			if v.Phase == Waiting {
+				m.Decide(typeName(v))
+			}
+		}
+		m.d.Timing.Prove = time.Second
+		if err := m.Run(t.Context()); !errors.Is(err, ErrStuck) {
+			t.Error(err)
+		}
+		return typeName(v)
+	}, cancel)
+	if err != nil || v.Phase != Cancelled || len(w.prov.calls) != 1 || len(p.seen) != 2 {
+		t.Fatalf("%v %v\n%s", err, w.prov.calls, text(v))
+	}
+}
+
+func TestCancelDuringChecks(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	var m *Machine
+	w.deps.Changed = func(v View) {
+		if line(v, CheckArtifacts).State == Active {
+			m.Decide(Decision{Kind: DecideCancel})
+		}
+	}
+	m, err := New(w.deps, Destroy)
+	must(t, err)
+	if err := m.Run(t.Context()); err != nil || m.View().Phase != Cancelled || len(w.prov.calls) != 0 {
+		t.Fatalf("%v\n%s", err, text(m.View()))
+	}
+	if m, err := Resume(t.Context(), w.deps); m != nil || err != nil {
+		t.Errorf("resumed: %v %v", m, err)
+	}
+}
+
+func TestFileJournal(t *testing.T) {
+	j := FileJournal{Path: filepath.Join(t.TempDir(), "sub", "journal")}
+	if got, err := j.Load(t.Context()); len(got) != 0 || err != nil {
+		t.Fatal(got, err)
+	}
+	must(t, j.Append(t.Context(), Entry{Run: "r", Step: "one"}))
+	f, err := os.OpenFile(j.Path, os.O_APPEND|os.O_WRONLY, 0)
+	must(t, err)
+	_, err = f.WriteString(`{"run":"r","step":"cu`)
+	must(t, err)
+	must(t, f.Close())
+	must(t, j.Append(t.Context(), Entry{Run: "r", Step: "two"}))
+	got, err := j.Load(t.Context())
+	if err != nil || len(got) != 2 || got[1].Step != "two" {
+		t.Fatal(got, err)
+	}
+}
