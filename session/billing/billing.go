@@ -20,7 +20,7 @@ type Amount struct {
 type Quantum string
 
 const (
-	Second      Quantum = "second"
+	Second      Quantum = "second"       // every started second
 	Minute      Quantum = "minute"       // every started minute
 	MinuteExact Quantum = "minute-exact" // fractions count
 	Hour        Quantum = "hour"         // every started hour
