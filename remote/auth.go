@@ -42,6 +42,7 @@ type authenticator struct {
 	prompts      int    // how many of the person's answers were refused
 	askedNow     bool   // the person answered for the method under way
 	late         bool   // the server had hung up when the answer came
+	turn         func() // ends our turn to find the password out
 	fatal        error  // ends the login: declined, nobody to ask
 	accepted     string // fingerprint of the key that was taken
 	acceptedName string
@@ -186,6 +187,7 @@ func (a *authenticator) refuse() {
 		a.prompts++
 	}
 	a.refusedOnce, a.askedNow = true, false
+	a.endTurn()
 	if a.prompts >= maxPrompts {
 		a.dead["password"], a.dead["keyboard-interactive"] = true, true
 	}
@@ -198,6 +200,7 @@ func (a *authenticator) worked() {
 		a.accepted, a.acceptedName = a.lastKey.fingerprint(), a.lastKey.name
 		a.o.Memory.SetWorkingKey(a.id, a.accepted)
 	case "password", "keyboard-interactive":
+		defer a.endTurn()
 		p := a.pending
 		if p == nil {
 			return
@@ -247,11 +250,13 @@ func (a *authenticator) password(prompt string) (string, error) {
 	if a.pending != nil { // typed while the last connection died
 		return a.pending.text, nil
 	}
-	done, err := a.o.Memory.turn(a.ctx, key)
-	if err != nil {
-		return "", err
+	if a.turn == nil {
+		done, err := a.wait(key)
+		if err != nil {
+			return "", err
+		}
+		a.turn = done
 	}
-	defer done()
 	if text, ok := a.o.Memory.get(key); ok {
 		a.pending = &secret{text: text}
 		return text, nil
@@ -272,6 +277,23 @@ func (a *authenticator) password(prompt string) (string, error) {
 	}
 	a.pending = &secret{text: ans.Text, remember: ans.Remember}
 	return ans.Text, nil
+}
+
+// wait waits for the turn to ask for a secret. The connect timer stands still:
+// another connection's person may be typing.
+func (a *authenticator) wait(key string) (done func(), err error) {
+	defer a.pause()()
+	done, err = a.o.Memory.turn(a.ctx, key)
+	a.late = a.broken()
+	return done, err
+}
+
+// endTurn lets others look for the password: it was judged, or this login is over.
+func (a *authenticator) endTurn() {
+	if a.turn != nil {
+		a.turn()
+		a.turn = nil
+	}
 }
 
 func (a *authenticator) canRemember() bool { return a.o.Secrets != nil && a.o.Secrets.Available() }
@@ -312,7 +334,7 @@ func askPerson(ctx context.Context, o *DialOptions, q Question) (Answer, error) 
 // the file.
 func (a *authenticator) passphrase(file string, retry bool) (string, func(), error) {
 	key := passphraseKey(file)
-	done, err := a.o.Memory.turn(a.ctx, key)
+	done, err := a.wait(key)
 	if err != nil {
 		return "", nil, err
 	}

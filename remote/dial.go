@@ -72,6 +72,7 @@ func Dial(ctx context.Context, ep Endpoint, o DialOptions) (*Conn, error) {
 		h.auth = &authenticator{ctx: ctx, ep: h.Endpoint, o: &o, id: h.id, pause: h.pause}
 		h.auth.bag = &keyBag{ep: h.Endpoint, ask: h.auth.passphrase, wait: h.pause}
 		defer h.auth.bag.close()
+		defer h.auth.endTurn()
 		d.state = append(d.state, h)
 	}
 	for try := 0; ; try++ {

@@ -41,7 +41,7 @@ const (
 	maxLine         = 4096
 	flagsWithValue  = "BbcDEeFIiJLlmoOpPQRSWw"
 	flagsWithout    = "46AaCfGgKkMNnqsTtVvXxYy"
-	trailingOfHosts = ",;.，。；、"
+	trailingOfHosts = ",;，。；、"
 )
 
 // ParseTarget reads the line that a platform gives: `ssh -p 41237 root@host`,
@@ -51,7 +51,7 @@ const (
 func ParseTarget(line string) (Target, error) {
 	t, err := parseTarget(line)
 	if err != nil {
-		return Target{}, fmt.Errorf("%q is not a login that can be used: %w", Short(strings.TrimSpace(line), 80), err)
+		return Target{}, fmt.Errorf("this is not a login that can be used: %w", err) // the line may hold a password
 	}
 	return t, nil
 }
