@@ -131,6 +131,7 @@ func total(list []rated) *big.Rat {
 func (t *tally) add(list []Interval, at time.Time, sign int64) {
 	t.addPrepaid(list, at, sign)
 	var r run
+	var disk diskRate
 	for n, i := range list {
 		end := i.To
 		if end.IsZero() || end.After(at) {
@@ -140,7 +141,7 @@ func (t *tally) add(list []Interval, at time.Time, sign int64) {
 			continue
 		}
 		if i.State == Running || i.State == Stopped {
-			charge(&t.disk, i.Plan.diskPerHour(), end.Sub(i.From), sign)
+			charge(&t.disk, disk.of(i.Plan), end.Sub(i.From), sign)
 		}
 		adjacent := n > 0 && list[n-1].State == Running && list[n-1].To.Equal(i.From)
 		if i.State == Running && (i.NewStart || !adjacent) {
@@ -157,6 +158,20 @@ func (t *tally) add(list []Interval, at time.Time, sign int64) {
 			}
 		}
 	}
+}
+
+// diskRate remembers the last disk's price: most intervals share their plan.
+type diskRate struct {
+	gb, perGB *big.Rat
+	hours     int
+	perHour   *big.Rat
+}
+
+func (d *diskRate) of(p Plan) *big.Rat {
+	if p.DiskGB != d.gb || p.PerGBMonth != d.perGB || p.MonthHours != d.hours {
+		*d = diskRate{p.DiskGB, p.PerGBMonth, p.MonthHours, p.diskPerHour()}
+	}
+	return d.perHour
 }
 
 // addPrepaid counts each prepaid period once, from its beginning on.
