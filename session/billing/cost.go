@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -50,12 +51,17 @@ func Between(intervals []Interval, from, to time.Time) (Bill, error) {
 	}
 	list := flatten(intervals)
 	var sum tally
-	sum.add(list, to, 1)
-	if !from.IsZero() && from.Before(to) {
-		sum.add(list, from, -1)
-	}
-	if !from.Before(to) {
-		sum = tally{}
+	switch {
+	case from.IsZero():
+		sum.addPrepaid(list, to, 1)
+		sum.add(list, to, 1)
+	case from.Before(to):
+		sum.addPrepaid(list, to, 1)
+		sum.addPrepaid(list, from, -1)
+		// What ended before the run that from lies in counts alike on both sides.
+		open := list[runAt(list, from):]
+		sum.add(open, to, 1)
+		sum.add(open, from, -1)
 	}
 	missing := missingIn(list, from, to)
 	return sum.bill(currency, missing), nil
@@ -129,22 +135,20 @@ func total(list []rated) *big.Rat {
 
 // add counts the flattened list until at, forwards or backwards.
 func (t *tally) add(list []Interval, at time.Time, sign int64) {
-	t.addPrepaid(list, at, sign)
 	var r run
 	var disk diskRate
 	for n, i := range list {
+		if !i.From.Before(at) {
+			return
+		}
 		end := i.To
 		if end.IsZero() || end.After(at) {
 			end = at
 		}
-		if !i.From.Before(end) {
-			continue
-		}
 		if i.State == Running || i.State == Stopped {
 			charge(&t.disk, disk.of(i.Plan), end.Sub(i.From), sign)
 		}
-		adjacent := n > 0 && list[n-1].State == Running && list[n-1].To.Equal(i.From)
-		if i.State == Running && (i.NewStart || !adjacent) {
+		if i.State == Running && startsRun(list, n) {
 			r = run{pos: i.From, fresh: true}
 		}
 		i.To = end
@@ -158,6 +162,22 @@ func (t *tally) add(list []Interval, at time.Time, sign int64) {
 			}
 		}
 	}
+}
+
+// startsRun says whether the running interval n of a flattened list begins a run.
+func startsRun(list []Interval, n int) bool {
+	return list[n].NewStart || n == 0 || list[n-1].State != Running || !list[n-1].To.Equal(list[n].From)
+}
+
+// runAt is the index of the interval in which at lies, or with which its run begins.
+func runAt(list []Interval, at time.Time) int {
+	n := sort.Search(len(list), func(n int) bool { return list[n].From.After(at) })
+	if n == 0 {
+		return 0
+	}
+	for n--; list[n].State == Running && !startsRun(list, n); n-- {
+	}
+	return n
 }
 
 // diskRate remembers the last disk's price: most intervals share their plan.
@@ -179,7 +199,7 @@ func (t *tally) addPrepaid(list []Interval, at time.Time, sign int64) {
 	var seen []*Prepaid
 	for _, i := range list {
 		p := i.Plan.Prepaid
-		if p == nil || p.Paid == nil || p.From.After(at) || slices.ContainsFunc(seen, p.same) {
+		if p == nil || p.Paid == nil || !p.From.Before(at) || slices.ContainsFunc(seen, p.same) {
 			continue
 		}
 		seen = append(seen, p)
