@@ -23,6 +23,7 @@ type Conn struct {
 	clients []*ssh.Client // one a hop; the last is the instance's
 	last    *watchedConn  // the instance's transport
 	info    ConnInfo
+	open    *channels // session channels, here and on further connections
 
 	mu     sync.Mutex // guards the fields below
 	health Health
@@ -61,6 +62,7 @@ func (c *Conn) start(d *dialer) {
 	}
 	c.health = Health{State: Alive, Since: d.o.Now()}
 	c.wake = make(chan struct{}, 1)
+	c.open = newChannels(c.Client(), c.further)
 	go c.watch()
 	go c.keepalive()
 }
@@ -96,6 +98,7 @@ func (c *Conn) end(reason error) {
 
 // release closes everything, from the transport up.
 func (c *Conn) release() {
+	c.open.close()
 	for _, nc := range c.closers {
 		nc.Close()
 	}

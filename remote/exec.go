@@ -12,11 +12,14 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // bootLine means the same in sh, bash, dash, zsh, fish, csh and tcsh. `read`
-// takes one line byte by byte, so what follows on stdin is the script's own.
-const bootLine = `exec sh -c 'IFS= read -r l; eval "$(printf %b "$l")"'`
+// takes one line byte by byte, so what follows on stdin is the script's own; a line
+// that the network cut fails it, so no half of a script is ever run.
+const bootLine = `exec sh -c 'IFS= read -r l && eval "$(printf %b "$l")"'`
 
 // prologue completes the poor PATH of a shell that is no login shell (AutoDL:
 // exit 127), at its end: what the person's own PATH finds is found first.
@@ -53,6 +56,24 @@ func newMarker() string {
 	var b [12]byte
 	rand.Read(b[:])
 	return "rentop:" + hex.EncodeToString(b[:])
+}
+
+// Run runs a script, see [Runner]. Where the script's own end is unknown the
+// error is or wraps *BusyError, *NoMarkerError, ErrCut or ctx's. When ctx ends,
+// the script and what it runs in the foreground are ended too. Run waits for a
+// Write in progress; a Read of c.Stdin that blocks may outlive it.
+func (c *Conn) Run(ctx context.Context, cmd Cmd) error {
+	_, err := c.open.run(ctx, cmd)
+	return err
+}
+
+// further opens another connection for c.open, which closes it.
+func (c *Conn) further(ctx context.Context) (*ssh.Client, error) {
+	a, err := c.Again(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.Client(), nil
 }
 
 // run also returns how many bytes came on stdout before the script's own.
