@@ -53,11 +53,11 @@ func (c *configReader) read() error {
 	c.pass()
 	if c.wantFinal {
 		c.final = true
-		c.host = c.hostname()
+		c.host = strings.ToLower(c.hostname())
 		c.set["hostname"] = []string{c.host}
 		c.pass()
 	}
-	c.set["hostname"] = []string{c.hostname()}
+	c.set["hostname"] = []string{strings.ToLower(c.hostname())}
 	return nil
 }
 
@@ -307,12 +307,12 @@ func splitArgs(s string) []string {
 	return args
 }
 
-// matchPatterns is true where one pattern matches and no negated one does.
+// matchPatterns is true where one pattern matches and no negated one does. As in
+// OpenSSH, case counts.
 func matchPatterns(patterns []string, s string) bool {
 	found := false
-	s = strings.ToLower(s)
 	for _, p := range patterns {
-		p, negated := strings.CutPrefix(strings.ToLower(strings.TrimSpace(p)), "!")
+		p, negated := strings.CutPrefix(strings.TrimSpace(p), "!")
 		if matchPattern(p, s) {
 			if negated {
 				return false
