@@ -78,6 +78,7 @@ func (c *Conn) watch() {
 		c.reason = &DialError{Address: c.info.Address, Text: Short(err.Error(), 200), Err: err}
 	}
 	c.mu.Unlock()
+	c.open.close()
 	c.release()
 	c.setHealth(Dead, 0, c.Err())
 	close(c.done)
@@ -98,7 +99,6 @@ func (c *Conn) end(reason error) {
 
 // release closes everything, from the transport up.
 func (c *Conn) release() {
-	c.open.close()
 	for _, nc := range c.closers {
 		nc.Close()
 	}
