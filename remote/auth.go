@@ -339,7 +339,11 @@ func (a *authenticator) passphrase(file string, retry bool) (string, func(), err
 		return "", nil, err
 	}
 	defer done()
-	if !retry {
+	if retry { // what is remembered has just failed
+		if p, ok := a.o.Memory.get(key); ok {
+			a.o.Memory.drop(key, p)
+		}
+	} else {
 		if p, ok := a.o.Memory.get(key); ok {
 			return p, func() {}, nil
 		}
