@@ -98,11 +98,12 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 		counted := m.counting(CheckArtifacts, "hashing here", len(list))
 		for i, l := range list {
 			counted(i)
+			var here time.Time
 			sum, problem := sums[l.path], ""
 			if sum == "" {
 				problem = "could not be read on the instance"
 			} else {
-				problem = sameHere(ctx, l, sum)
+				problem, here = sameHere(ctx, l, sum)
 			}
 			if ctx.Err() != nil {
 				return f
@@ -110,15 +111,19 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 			files++
 			size += l.size
 			key := l.path + " → " + l.local
-			f.rests[key] = sum
+			f.rests[key] = sum + " " + problem
 			if problem != "" {
 				bad++
 				badSize += l.size
-				f.rests[key] += " " + problem
+				if m.moving[key] {
+					problem += " (it is being written)"
+					f.rests[key] = "moving"
+				}
 				f.Evidence = append(f.Evidence, Evidence{What: remote.Short(l.path, 160), Size: l.size, Detail: remote.Short(problem, 200), Lost: true})
 				continue
 			}
 			m.verified[l.path] = l.fileStat
+			m.proofs[key] = proof{l, here}
 		}
 	}
 	f.Evidence = bounded(f.Evidence)
@@ -140,30 +145,37 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 	return f
 }
 
-// sameHere compares with the file here; "" is equal.
-func sameHere(ctx context.Context, l matched, sum string) string {
+// proof is a file as it was when it hashed equal to its copy here.
+type proof struct {
+	matched
+	here time.Time // the modification time of the copy here
+}
+
+// sameHere compares with the file here; no problem is equal. The time is the
+// copy's before it was read.
+func sameHere(ctx context.Context, l matched, sum string) (problem string, at time.Time) {
 	if l.local == "" {
-		return "its name cannot be written at the destination"
+		return "its name cannot be written at the destination", at
 	}
 	st, err := os.Stat(l.local)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "missing at " + l.local
+		return "missing at " + l.local, at
 	case err != nil:
-		return "cannot be read here: " + err.Error()
+		return "cannot be read here: " + err.Error(), at
 	case st.IsDir():
-		return "a folder stands at " + l.local
+		return "a folder stands at " + l.local, at
 	case st.Size() != l.size:
-		return fmt.Sprintf("differs: %s at %s", bytesText(st.Size()), l.local)
+		return fmt.Sprintf("differs: %s at %s", bytesText(st.Size()), l.local), at
 	}
 	here, err := localHash(ctx, l.local)
 	if err != nil {
-		return "cannot be read here: " + err.Error()
+		return "cannot be read here: " + err.Error(), at
 	}
 	if here != sum {
-		return "differs in content from " + l.local
+		return "differs in content from " + l.local, at
 	}
-	return ""
+	return "", st.ModTime()
 }
 
 // matchArtifact lists the files that an artifact names, with the place of each.
@@ -297,17 +309,26 @@ func (m *Machine) artifactsMoved(ctx context.Context) []string {
 			continue
 		}
 		for _, l := range list {
-			was, ok := m.verified[l.path]
-			if _, waived := m.round[CheckArtifacts].rests[l.path+" → "+l.local]; !ok && waived {
-				continue
+			key := l.path + " → " + l.local
+			was, ok := m.proofs[key]
+			if _, shown := m.round[CheckArtifacts].rests[key]; !ok && shown {
+				continue // as failing: waived
 			}
-			if !ok || was != l.fileStat {
+			if !ok || was.fileStat != l.fileStat {
 				changed = append(changed, remote.Short(l.path, 120))
-				continue
 			}
-			if st, err := os.Stat(l.local); err != nil || st.Size() != l.size {
-				changed = append(changed, l.local)
-			}
+		}
+	}
+	return changed
+}
+
+// copiesMoved looks at the copies here that the proof rests upon.
+func (m *Machine) copiesMoved() []string {
+	var changed []string
+	for _, key := range sortedKeys(m.proofs) {
+		p := m.proofs[key]
+		if st, err := os.Stat(p.local); err != nil || st.Size() != p.size || !st.ModTime().Equal(p.here) {
+			changed = append(changed, p.local)
 		}
 	}
 	return changed

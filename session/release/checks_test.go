@@ -263,8 +263,8 @@ func TestGit(t *testing.T) {
 		lostN int // unsaved files
 	}{
 		{"pushed", func(*testing.T, *world, string) {}, Passed, "all committed and pushed", 0},
-		{"edited", func(t *testing.T, _ *world, d string) { put(t, d, "a.py", "edited") }, Failed, "1 uncommitted", 1},
-		{"untracked", func(t *testing.T, _ *world, d string) { put(t, d, "new/c.py", "c") }, Failed, "1 uncommitted", 1},
+		{"edited", func(t *testing.T, _ *world, d string) { put(t, d, "a.py", "edited") }, Failed, "1 uncommitted: ", 1},
+		{"untracked", func(t *testing.T, _ *world, d string) { put(t, d, "new/c.py", "c") }, Failed, "1 uncommitted: ", 1},
 		{"ignored file", func(t *testing.T, _ *world, d string) {
 			put(t, d, ".git/info/exclude", "*.ckpt\n")
 			put(t, d, "x.ckpt", "x")
@@ -302,7 +302,7 @@ func TestGit(t *testing.T) {
 			must(t, os.MkdirAll(d, 0o755))
 			git(t, d, "init", "-q")
 			put(t, d, "idea.py", "x")
-		}, Failed, "1 uncommitted", 1},
+		}, Failed, "1 uncommitted: ", 1},
 		{"unborn and empty", func(t *testing.T, w *world, _ string) {
 			d := filepath.Join(w.home, "fresh")
 			must(t, os.MkdirAll(d, 0o755))

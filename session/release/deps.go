@@ -28,6 +28,8 @@ type KnownFile struct {
 	Local  string
 	Size   int64
 	SHA256 string
+	// ModTime is the file's own there when it was equal; only CountUnsaved reads it.
+	ModTime time.Time
 }
 
 // Clock is time as a release sees it.

@@ -23,11 +23,10 @@ import (
 // is there but fails makes a pair named "failed". Tools get a minute each.
 const envScript = `LC_ALL=C.UTF-8; export LC_ALL
 PATH=$PATH:/opt/conda/bin:$HOME/miniconda3/bin:$HOME/anaconda3/bin:$HOME/miniforge3/bin:$HOME/.local/bin:/usr/local/cuda/bin
-PYTHONDONTWRITEBYTECODE=1; PIP_DISABLE_PIP_VERSION_CHECK=1; CONDA_JSON=0
+PYTHONDONTWRITEBYTECODE=1; PIP_DISABLE_PIP_VERSION_CHECK=1
 export PATH PYTHONDONTWRITEBYTECODE PIP_DISABLE_PIP_VERSION_CHECK
 have() { command -v "$1" >/dev/null 2>&1; }
 if have timeout; then lim() { timeout 60 "$@"; }; else lim() { "$@"; }; fi
-put() { n=$1; shift; if o=$(lim "$@" 2>&1 </dev/null | tr -d '\000'; ) ; then printf '%s\0%s\n\0' "$n" "$o"; fi; }
 tool() { n=$1; shift; if o=$(lim "$@" 2>/dev/null </dev/null); then printf '%s\0%s\n\0' "$n" "$o"; else printf 'failed\0%s\0' "$n"; fi; }
 sys() {
   echo "kernel: $(uname -srm)"
@@ -63,7 +62,7 @@ done
 have apt-mark && tool apt-manual.txt apt-mark showmanual
 have dpkg-query && tool dpkg.txt dpkg-query -W -f '${Package} ${Version}\n'
 have apk && tool apk.txt apk info -v
-have rpm && ! have dpkg-query && tool rpm.txt rpm -qa
+[ -d /var/lib/rpm ] && have rpm && ! have dpkg-query && tool rpm.txt rpm -qa
 printf 'end\0\0'
 `
 

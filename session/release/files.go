@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"rentop/remote"
 )
@@ -114,8 +115,11 @@ func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]
 	lost := rest[:0]
 	for _, f := range rest {
 		sum, ok := sums[f.path]
-		if ok && copies.equal(ctx, f, sum) {
+		if place, at, equal := copies.equal(ctx, f, sum); ok && equal {
 			m.proven[f.path] = true
+			if place != "" {
+				m.proofs["copy "+f.path] = proof{matched{f, place}, at}
+			}
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -220,12 +224,17 @@ func (c *copies) of(f fileStat) bool {
 	})
 }
 
-func (c *copies) equal(ctx context.Context, f fileStat, sum string) bool {
-	if c.archived[f.path] == sum {
-		return true
+// equal finds a copy that hashes equal now, with its size and time before it
+// was read; an archive was read already.
+func (c *copies) equal(ctx context.Context, f fileStat, sum string) (place string, at time.Time, ok bool) {
+	for _, p := range c.places(f) {
+		st, err := os.Stat(p)
+		if err != nil || st.Size() != f.size {
+			continue
+		}
+		if here, err := localHash(ctx, p); err == nil && here == sum {
+			return p, st.ModTime(), true
+		}
 	}
-	return slices.ContainsFunc(c.places(f), func(p string) bool {
-		here, err := localHash(ctx, p)
-		return err == nil && here == sum
-	})
+	return "", at, sum != "" && c.archived[f.path] == sum
 }

@@ -181,7 +181,7 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 		f.rests[t.dir] = fmt.Sprintf("%s %d %d %d %s", t.head, t.unpushed, t.stashes, n, strings.Join(dirty, "\x00"))
 		var parts []string
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d uncommitted (%s…)", n, remote.Short(dirty0(dirty), 60)))
+			parts = append(parts, sayDirty(dirty, n))
 		}
 		if t.unpushed > 0 {
 			parts = append(parts, count(t.unpushed, "commit")+" not at any remote")
@@ -199,7 +199,7 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 	switch {
 	case lost > 0:
 		f.State = Failed
-		f.Summary = fmt.Sprintf("%d of %s hold work that is nowhere else", lost, count(len(trees), "git tree"))
+		f.Summary = fmt.Sprintf("uncommitted or unpushed work in %d of %s", lost, count(len(trees), "git tree"))
 		f.Cure = "commit and push there, or pull the files"
 	case unread > 0:
 		f.State = Unknown
@@ -213,9 +213,13 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 	return f
 }
 
-func dirty0(dirty []string) string {
-	if len(dirty) == 0 {
-		return "many files"
+func sayDirty(dirty []string, n int) string {
+	s := fmt.Sprintf("%d uncommitted", n)
+	if len(dirty) > 0 {
+		s += ": " + remote.Short(dirty[0][3:], 60)
+		if n > 1 {
+			s += ", …"
+		}
 	}
-	return strings.TrimSpace(dirty[0])
+	return s
 }

@@ -62,7 +62,9 @@ type oracle struct {
 	saw       []string // violations
 }
 
-func (o *oracle) fail(format string, args ...any) { o.saw = append(o.saw, fmt.Sprintf(format, args...)) }
+func (o *oracle) fail(format string, args ...any) {
+	o.saw = append(o.saw, fmt.Sprintf(format, args...))
+}
 
 // typed remembers what a typed name waives.
 func (o *oracle) typed(v View) {
@@ -225,6 +227,7 @@ func (o *oracle) report(t testing.TB, what string) {
 func TestKilledAtEveryLine(t *testing.T) {
 	for _, f := range []fault{honest, slow, doneButFailed, acceptedNotOK} {
 		t.Run(string(f), func(t *testing.T) {
+			t.Parallel()
 			lines := 1000
 			for at := 1; at <= lines; at++ {
 				for _, after := range []bool{false, true} {
@@ -284,65 +287,76 @@ func TestKilledDuringTheRequest(t *testing.T) {
 // TestRandomReleases is 300 releases with everything at random: faults, deaths,
 // changes of the world at any script, and a person who errs.
 func TestRandomReleases(t *testing.T) {
-	runs := uint64(300)
+	const workers = 4
+	runs := 300
 	if testing.Short() {
 		runs = 40
 	}
-	ends := map[Phase]int{}
-	teardowns := 0
-	for seed := range runs {
-		r := rand.New(rand.NewPCG(seed, 7))
-		w := newWorld(t)
-		o := newOracle(w)
-		goal := []Goal{Destroy, Destroy, Stop}[r.IntN(3)]
-		if w.prov.fault = faults[r.IntN(len(faults))]; w.prov.fault == alreadyGone {
-			w.prov.state = provider.Gone
-		}
-		if goal == Stop && w.prov.fault == slow {
-			w.prov.fault = honest
-		}
-		if r.IntN(3) == 0 {
-			w.there("scratch.bin", "to be lost")
-		}
-		changes := r.IntN(4)
-		w.sh.hook = func(string) {
-			if changes > 0 && r.IntN(12) == 0 {
-				changes--
-				w.change(r)
+	for worker := range workers {
+		t.Run(fmt.Sprint(worker), func(t *testing.T) {
+			t.Parallel()
+			reviews, teardowns := 0, 0
+			for seed := worker; seed < runs; seed += workers {
+				v, asked := randomRelease(t, uint64(seed))
+				if v.Phase == Review {
+					reviews++
+				}
+				teardowns += asked
 			}
-		}
-		w.deps.Runner = skipEnv{w.sh}
-		death := []float64{0, 0.01, 0.05, 0.15}[r.IntN(4)]
-		deaths := 8
-		o.j.random = func() (bool, bool) {
-			if deaths > 0 && r.Float64() < death {
-				deaths--
-				return true, r.IntN(2) == 0
+			t.Logf("%d releases, %d to the review after %d teardowns", runs/workers, reviews, teardowns)
+			if min(teardowns, reviews) < runs/workers/4 {
+				t.Errorf("too few came to a teardown for the test to mean anything")
 			}
-			return false, false
-		}
-		if r.IntN(4) == 0 {
-			w.prov.after = func() { o.j.dead = true; w.prov.after = nil }
-		}
-		words := 12
-		v := o.live(t, goal, func(m *Machine, v View) {
-			if words--; words < 0 {
-				m.Decide(Decision{Kind: DecideCancel})
-				return
-			}
-			m.Decide(o.word(r, v))
-		}, func() { w.prov.fault = honest })
-		o.report(t, fmt.Sprintf("seed %d (%s)", seed, goal))
-		ends[v.Phase]++
-		teardowns += o.teardowns
-		if t.Failed() {
-			t.Fatalf("seed %d\n%s", seed, text(v))
+		})
+	}
+}
+
+func randomRelease(t *testing.T, seed uint64) (View, int) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	w := newWorld(t)
+	o := newOracle(w)
+	goal := []Goal{Destroy, Destroy, Stop}[r.IntN(3)]
+	if w.prov.fault = faults[r.IntN(len(faults))]; w.prov.fault == alreadyGone {
+		w.prov.state = provider.Gone
+	}
+	if goal == Stop && w.prov.fault == slow {
+		w.prov.fault = honest
+	}
+	if r.IntN(3) == 0 {
+		w.there("scratch.bin", "to be lost")
+	}
+	changes := r.IntN(4)
+	w.sh.hook = func(string) {
+		if changes > 0 && r.IntN(12) == 0 {
+			changes--
+			w.change(r)
 		}
 	}
-	t.Logf("%d releases ended %v after %d teardowns", runs, ends, teardowns)
-	if teardowns < int(runs)/4 || ends[Review] < int(runs)/4 {
-		t.Errorf("too few releases came to a teardown for the test to mean anything")
+	w.deps.Runner = skipEnv{w.sh}
+	death, deaths := []float64{0, 0.01, 0.05, 0.15}[r.IntN(4)], 8
+	o.j.random = func() (bool, bool) {
+		if deaths > 0 && r.Float64() < death {
+			deaths--
+			return true, r.IntN(2) == 0
+		}
+		return false, false
 	}
+	if r.IntN(4) == 0 {
+		w.prov.after = func() { o.j.dead = true; w.prov.after = nil }
+	}
+	words := 12
+	v := o.live(t, goal, func(m *Machine, v View) {
+		if words--; words < 0 {
+			m.Decide(Decision{Kind: DecideCancel})
+			return
+		}
+		m.Decide(o.word(r, v))
+	}, func() { w.prov.fault = honest })
+	o.report(t, fmt.Sprintf("seed %d (%s)", seed, goal))
+	if t.Failed() {
+		t.Fatalf("seed %d\n%s", seed, text(v))
+	}
+	return v, o.teardowns
 }
 
 // word is what a person says at a picture: mostly the right name.

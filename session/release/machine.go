@@ -53,7 +53,8 @@ type Machine struct {
 	snapshots []takenSnapshot
 	declined  bool
 	snapNote  string
-	verified  map[string]fileStat // artifacts' files as they were hashed in this round
+	verified  map[string]fileStat // artifacts' files as they were hashed in this round, proven somewhere
+	proofs    map[string]proof    // the same by "path → place here"
 	scanned   *scan               // the last look at the file systems; nil where it failed
 	proven    map[string]bool     // paths there that were proven to exist elsewhere in this round
 	home      string              // of the login there, as the last scan said
@@ -385,6 +386,7 @@ func (m *Machine) store() {
 	v := m.v
 	v.Checks = slices.Clone(v.Checks)
 	v.Lost, v.LostSize = nil, 0
+	named := map[string]bool{}
 	h := sha256.New()
 	fmt.Fprintln(h, v.ID, v.Goal)
 	for _, c := range v.Checks {
@@ -393,12 +395,12 @@ func (m *Machine) store() {
 			continue
 		}
 		for _, e := range c.Evidence {
-			if e.Lost {
-				v.Lost = append(v.Lost, e)
-				if e.Size > 0 && c.ID != CheckGit { // its files are in the unsaved ones
-					v.LostSize += e.Size
-				}
+			if !e.Lost || named[e.What] {
+				continue
 			}
+			named[e.What] = e.Size >= 0 // an artifact's file is an unsaved file too
+			v.Lost = append(v.Lost, e)
+			v.LostSize += max(0, e.Size)
 		}
 	}
 	slices.SortStableFunc(v.Lost, func(a, b Evidence) int { return int(max(-1, min(1, b.Size-a.Size))) })

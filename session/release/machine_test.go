@@ -183,7 +183,7 @@ func TestMovingFile(t *testing.T) {
 	w := newWorld(t)
 	w.fastEnv()
 	n := 0
-	w.sh.hook = func(string) { n++; w.there("train.log", strings.Repeat("line\n", n)) }
+	w.sh.hook = func(string) { n++; w.there("out/train.log", strings.Repeat("line\n", n)) }
 	w.deps.Runner = skipEnv{w.sh}
 	v, p, err := w.release(Destroy, typeName)
 	if err != nil || v.Phase != Review || len(p.seen) != 2 {
@@ -227,6 +227,31 @@ func TestProviderFaults(t *testing.T) {
 				t.Errorf("review, but the machine is %s", w.prov.state)
 			}
 		})
+	}
+}
+
+// A key of another account says "gone" about everything. The instance answers,
+// so that is neither the end before a request nor silently believed after it.
+func TestGoneButAnswers(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.prov.id, w.prov.fault = "another", acceptedNotOK
+	w.prov.before = nil
+	v, p, err := w.release(Destroy, typeName)
+	if err != nil || len(p.seen) != 1 || !strings.Contains(v.Why, "still answers") {
+		t.Fatalf("%v, %d pictures\n%s", err, len(p.seen), text(v))
+	}
+}
+
+// An artifact with two destinations, of which one was waived, is one failure and
+// not an endless start over.
+func TestArtifactAtTwoPlaces(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.deps.Artifacts = append(w.deps.Artifacts, Artifact{"~/out/**", "second"})
+	v, p, err := w.release(Destroy, typeName)
+	if err != nil || v.Phase != Review || len(p.seen) != 1 || len(p.seen[0].Lost) != 2 {
+		t.Fatalf("%v, %d pictures\n%s", err, len(p.seen), text(v))
 	}
 }
 

@@ -25,6 +25,7 @@ func (m *Machine) pull(ctx context.Context) error {
 	if err := m.log(ctx, stepPull, nil); err != nil {
 		return err
 	}
+	m.phase(Saving)
 	var done pullData
 	err := m.cancellable(ctx, func(ctx context.Context) error {
 		t, err := m.d.OpenTransport(ctx)

@@ -65,6 +65,7 @@ type Phase string
 const (
 	Checking   Phase = "checking"
 	Waiting    Phase = "waiting"    // for the typed name (or for a decision)
+	Saving     Phase = "saving"     // a snapshot or a pull that was asked for; then everything is checked again
 	Rechecking Phase = "rechecking" // nothing may have changed since the proof
 	Tearing    Phase = "tearing down"
 	Proving    Phase = "proving" // asking the provider until it says stopped or gone

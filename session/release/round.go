@@ -46,7 +46,7 @@ func unknown(id CheckID, why, cure string) finding {
 
 func (m *Machine) resetChecks() {
 	m.round = map[CheckID]finding{}
-	m.verified = nil
+	m.verified, m.proofs = nil, map[string]proof{}
 	m.v.Checks = nil
 	for _, id := range order {
 		m.v.Checks = append(m.v.Checks, Check{ID: id, State: Pending})
@@ -143,10 +143,11 @@ func (m *Machine) recheck(ctx context.Context) (string, error) {
 }
 
 // lastLook compares without hashing what the long recheck read first: sizes and
-// times of every artifact and of every file that changed, and the jobs.
+// times of every artifact on both sides, of every file that changed, and the jobs.
 func (m *Machine) lastLook(ctx context.Context, jobs finding) []string {
 	m.active(CheckJobs, "a last look")
 	changed := append(m.artifactsMoved(ctx), m.filesMoved(ctx)...)
+	changed = append(changed, m.copiesMoved()...)
 	return append(changed, m.differences(map[CheckID]finding{CheckJobs: jobs}, map[CheckID]finding{CheckJobs: m.checkJobs(ctx)})...)
 }
 
@@ -159,8 +160,8 @@ func sayChanged(changed []string) string {
 	return "something changed between the proof and the teardown, so everything is checked again: " + s
 }
 
-// differences names what is not equal in two rounds. A file that was shown as
-// lost and is only being written on is noted, so that the next picture can say so
+// differences names what is not equal in two rounds. A file that was lost in
+// both and is only being written on is noted, so that the next picture can say so
 // and ask for that.
 func (m *Machine) differences(a, b map[CheckID]finding) []string {
 	var out []string
@@ -172,7 +173,7 @@ func (m *Machine) differences(a, b map[CheckID]finding) []string {
 			if oka == okb && va == vb {
 				continue
 			}
-			if id == CheckUnsaved && oka && okb {
+			if oka && okb && (id == CheckUnsaved || id == CheckArtifacts && !strings.HasSuffix(va, " ") && !strings.HasSuffix(vb, " ")) {
 				m.moving[k] = true
 			}
 			what := remote.Short(k, 120)

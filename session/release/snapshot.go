@@ -23,6 +23,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -101,6 +102,7 @@ func (m *Machine) snapshot(ctx context.Context, d Decision) error {
 	if err := m.log(ctx, stepSnap, before); err != nil {
 		return err
 	}
+	m.v.Phase = Saving
 	m.active(CheckSnapshot, "taking a "+string(d.Snapshot)+" snapshot")
 	taken := before
 	err := m.cancellable(ctx, func(ctx context.Context) (err error) {
@@ -142,13 +144,12 @@ if command -v sha256sum >/dev/null 2>&1; then S='sha256sum'; elif command -v sha
 mkfifo "$d/fifo" || exit 3
 $S <"$d/fifo" >"$d/sum" & sum=$!
 cd / || exit 3
-if tar --version 2>/dev/null | grep -q -e 'GNU tar' -e bsdtar; then set -- --null -T "$d/list"
+if tar --version 2>/dev/null | grep -q -e 'GNU tar' -e bsdtar; then pack() { tar -cf - --null -T "$d/list"; }
 else
-  nl=$(tr -d '\n' <"$d/list" | wc -c); all=$(wc -c <"$d/list")
-  [ "$nl" = "$all" ] || { echo 'this tar cannot archive names with line ends' >&2; exit 8; }
-  tr '\000' '\n' <"$d/list" >"$d/lines"; set -- -T "$d/lines"
+  [ "$(wc -c <"$d/list")" -le 20000 ] || { echo 'the tar there takes no list: choose folders instead of so many files' >&2; exit 8; }
+  pack() { xargs -0 -n 10000 tar -cf - <"$d/list"; }
 fi
-{ tar -cf - "$@" 2>"$d/err"; echo $? >"$d/tar"; } | { COMPRESS; echo $? >"$d/z"; } | tee "$d/fifo"
+{ pack 2>"$d/err"; echo $? >"$d/tar"; } | { COMPRESS; echo $? >"$d/z"; } | tee "$d/fifo"
 wait "$sum"
 tail -n 3 "$d/err" >&2
 printf 'rentop-sum %s %s %s\n' "$(cut -c1-64 <"$d/sum")" "$(cat "$d/tar")" "$(cat "$d/z")" >&2
@@ -253,7 +254,7 @@ func (m *Machine) receive(ctx context.Context, f *os.File, script string, list [
 	next := m.d.Clock.Now()
 	out.each = func(n int64) {
 		if now := m.d.Clock.Now(); now.Sub(next) > 0 {
-			next = now.Add(200e6)
+			next = now.Add(200 * time.Millisecond)
 			m.active(CheckSnapshot, "taking a portable snapshot: "+bytesText(n)+" here")
 		}
 	}
@@ -392,8 +393,13 @@ func (m *Machine) provenArchives(ctx context.Context) map[string]string {
 		if s.Kind != PortableSnapshot {
 			continue
 		}
-		if mf, err := provenArchive(ctx, s); err == nil { // checkSnapshot shows the error
+		st, err := os.Stat(s.File)
+		if err != nil {
+			continue // checkSnapshot shows the error
+		}
+		if mf, err := provenArchive(ctx, s); err == nil {
 			maps.Copy(all, mf)
+			m.proofs["archive "+s.File] = proof{matched{fileStat{size: st.Size()}, s.File}, st.ModTime()}
 		}
 	}
 	return all

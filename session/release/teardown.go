@@ -131,16 +131,27 @@ func (m *Machine) resumeTeardown(ctx context.Context) (done bool, err error) {
 }
 
 // alreadyThere ends the run where the provider says that there is nothing left
-// to do.
+// to do. "Gone" about an instance that answers is not believed: another
+// account's key or a wrong id would say the same.
 func (m *Machine) alreadyThere(ctx context.Context) (bool, error) {
 	if m.d.Provider == nil {
 		return false, nil
 	}
 	st, err := m.status(ctx)
-	if err != nil || !m.reached(st.State) {
+	if err != nil || !m.reached(st.State) || m.answers(ctx) {
 		return false, ctx.Err()
 	}
 	return true, m.finish(ctx, st)
+}
+
+// answers says whether the instance still runs what it is given.
+func (m *Machine) answers(ctx context.Context) bool {
+	if m.d.Runner == nil {
+		return false
+	}
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	return m.d.Runner.Run(ctx, remote.Cmd{Script: "exit 0"}) == nil
 }
 
 // proveOrStuck asks until the provider confirms. Stuck, it goes on asking (with
@@ -272,6 +283,9 @@ func (m *Machine) finish(ctx context.Context, st provider.Status) error {
 	m.v.Why = ""
 	if st.State == provider.Stopped && st.Billed != nil && *st.Billed {
 		m.v.Why = "stopped, but the provider says that computing is still charged in this state: destroy it to end that"
+	}
+	if m.answers(ctx) {
+		m.v.Why = fmt.Sprintf("the provider says %q, but the instance still answers: look in the provider's console, it may be billed", word(st))
 	}
 	if f := m.checkCosts(ctx); f.State != Unknown {
 		m.round[CheckCosts] = f

@@ -33,10 +33,11 @@ type shell struct {
 	path string   // PATH; "" keeps ours
 	hook func(script string)
 	down bool // the connection is lost
+	off  func() bool
 }
 
 func (s *shell) Run(ctx context.Context, c remote.Cmd) error {
-	if s.down {
+	if s.down || s.off != nil && s.off() {
 		return errors.New("connection lost")
 	}
 	if s.hook != nil {
@@ -145,6 +146,13 @@ func (p *fakeProvider) Status(_ context.Context, id string) (provider.Status, er
 	return provider.Status{State: p.state, Detail: strings.ToUpper(string(p.state))}, nil
 }
 
+// off is the machine's own truth, whatever Status says.
+func (p *fakeProvider) off() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state == provider.Gone || p.state == provider.Stopped
+}
+
 func (p *fakeProvider) act(action, id string, to provider.State) error {
 	if p.before != nil {
 		p.before(action, id)
@@ -215,7 +223,7 @@ func newWorld(t testing.TB) *world {
 		prov: newFakeProvider(honest), clock: &fakeClock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)},
 		journal: &MemoryJournal{},
 	}
-	w.sh = &shell{home: w.home, sh: []string{"sh"}}
+	w.sh = &shell{home: w.home, sh: []string{"sh"}, off: w.prov.off}
 	w.there("out/model.pt", "weights")
 	w.there("out/logs/a.txt", "log")
 	w.local("out/model.pt", "weights")
