@@ -35,20 +35,13 @@ func (a Area) Inset(dx, dy int) Area { return a.Sub(dx, dy, a.W-2*dx, a.H-2*dy) 
 // On fills a with a base style and returns it: what is put there lies on that base.
 func (a Area) On(base Style) Area {
 	a.base = base.Over(a.base)
-	for y := range a.H {
-		for x := range a.W {
-			i := (a.y+y)*a.g.w + a.x + x
-			a.g.cut(i)
-			a.g.cells[i] = cell{st: a.base}
-		}
-	}
-	return a
+	return a.Blank()
 }
 
 // Clear blanks a, so that it can be drawn over.
 func (a Area) Clear() Area {
 	a.base = Style{}
-	return a.On(Style{})
+	return a.Blank()
 }
 
 // Put writes s at x, y, cleaned and cut at the area's right edge, and returns
@@ -146,3 +139,15 @@ func (p *Pen) X() int { return p.x }
 
 // Left is how many cells are left on the row.
 func (p *Pen) Left() int { return p.a.W - p.x }
+
+// Blank clears a without changing its base style.
+func (a Area) Blank() Area {
+	for y := range a.H {
+		for x := range a.W {
+			i := (a.y+y)*a.g.w + a.x + x
+			a.g.cut(i)
+			a.g.cells[i] = cell{st: a.base}
+		}
+	}
+	return a
+}
