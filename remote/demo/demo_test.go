@@ -146,8 +146,8 @@ func TestStartIsQuick(t *testing.T) {
 		if in.Port == 0 || in.HostKey == "" || in.RatePerHour == "" || in.Currency == "" {
 			t.Errorf("%+v is not complete", in)
 		}
-		if (in.State == provider.Running) != in.StartedAt.Before(began.Add(-10*time.Minute)) && in.State == provider.Running {
-			t.Errorf("%s began %v", in.Name, in.StartedAt)
+		if running := in.State == provider.Running; running != (in.Name != "h20-infer") || running && !in.StartedAt.Before(began.Add(-10*time.Minute)) {
+			t.Errorf("%s is %s since %v", in.Name, in.State, in.StartedAt)
 		}
 	}
 }

@@ -106,10 +106,26 @@ func (m *machine) build() error {
 	if err := m.plugIn(now.Add(-m.age)); err != nil {
 		return fmt.Errorf("%s: %w", m.name, err)
 	}
-	if m.stopped { // plugged in once, so that it has its port
-		return m.plugOut(m.fleet.ctx, provider.Stopped)
+	if m.stopped { // plugged in once, so that it has its port; nothing runs there yet
+		m.unplug(provider.Stopped)
+		m.serving.Wait()
 	}
 	return nil
+}
+
+// unplug closes the port and every connection.
+func (m *machine) unplug(become provider.State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state, m.started = become, time.Time{}
+	if m.ln != nil {
+		m.ln.Close()
+		m.off()
+		m.ln = nil
+	}
+	for c := range m.conns {
+		c.Close()
+	}
 }
 
 // env is a login's environment: nothing of the person's own session is in it.
@@ -150,18 +166,7 @@ func (m *machine) plugIn(started time.Time) error {
 
 // plugOut ends all at once, as a provider does: listener, connections, processes.
 func (m *machine) plugOut(ctx context.Context, become provider.State) error {
-	m.mu.Lock()
-	m.state = provider.Changing
-	if m.ln != nil {
-		m.ln.Close()
-		m.off()
-		m.ln = nil
-	}
-	for c := range m.conns {
-		c.Close()
-	}
-	m.mu.Unlock()
-
+	m.unplug(provider.Changing)
 	err := endAll(ctx, m.box, m.live())
 	if err == nil {
 		m.serving.Wait() // nothing holds it up: its connections and processes are gone
@@ -172,7 +177,7 @@ func (m *machine) plugOut(ctx context.Context, become provider.State) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.name, err) // still Changing: asked again, it goes on
 	}
-	m.state, m.started = become, time.Time{}
+	m.state = become
 	return nil
 }
 

@@ -95,7 +95,7 @@ func seedData(f *folder) {
 	f.file(".gitconfig", gitConfig, 24*time.Hour)
 	f.file("tokenize/tokenize.py", "import sys\n\nfor line in sys.stdin:\n    print(len(line.split()))\n", 2*time.Hour)
 	f.file("tokenize/README.md", "# tokenize\n", 2*time.Hour)
-	f.git("tokenize", "init", "-q")
+	f.git("tokenize", "init", "-q", "--template=")
 	f.git("tokenize", "add", ".")
 	f.git("tokenize", "commit", "-q", "-m", "A tokenizer that counts")
 	f.file("tokenize/tokenize.py", "import sys\n\n# half done: keep the offsets\nfor line in sys.stdin:\n    print([w for w in line.split()])\n", 26*time.Minute)
