@@ -13,7 +13,7 @@ import (
 type channel struct {
 	ssh.Channel
 	reqs   <-chan *ssh.Request
-	client *ssh.Client
+	line   *line
 	given  func() // gives its place back; called once, by end or abandon
 }
 
@@ -35,7 +35,21 @@ func (c *channel) request(name string, payload any) error {
 	return nil
 }
 
-type execRequest struct{ Command string }
+// exec starts a command. Once the server has taken one, others are not waited for.
+func (c *channel) exec(command string) error {
+	payload := struct{ Command string }{command}
+	if c.line.proven.Load() {
+		if _, err := c.SendRequest("exec", false, ssh.Marshal(payload)); err != nil {
+			return fmt.Errorf("%w: %w", ErrCut, err)
+		}
+		return nil
+	}
+	err := c.request("exec", payload)
+	if err == nil {
+		c.line.proven.Store(true)
+	}
+	return err
+}
 
 // abandon ends what runs on the channel and the channel, without waiting long
 // for a link that may be dead.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -62,6 +63,7 @@ type line struct {
 	used   int
 	limit  int // 0: not learned yet
 	given  time.Time
+	proven atomic.Bool // a command was accepted
 }
 
 func newLine(c *ssh.Client) *line {
@@ -106,7 +108,7 @@ func (c *channels) get(ctx context.Context) (*channel, error) {
 			return nil, err
 		}
 		if l != nil {
-			ch, err := openOn(ctx, l.client)
+			ch, err := openOn(ctx, l)
 			if err == nil {
 				ch.given = sync.OnceFunc(func() { c.give(l, true) })
 				return ch, nil
@@ -250,7 +252,7 @@ func (c *channels) extend(ctx context.Context) (bool, error) {
 }
 
 // openOn opens a session channel; a channel that comes after ctx's end is closed.
-func openOn(ctx context.Context, client *ssh.Client) (*channel, error) {
+func openOn(ctx context.Context, l *line) (*channel, error) {
 	type result struct {
 		ch  *channel
 		err error
@@ -259,8 +261,8 @@ func openOn(ctx context.Context, client *ssh.Client) (*channel, error) {
 	defer cancel()
 	opened := make(chan result, 1)
 	go func() { // ends with the answer or the connection
-		ch, reqs, err := client.OpenChannel("session", nil)
-		opened <- result{&channel{Channel: ch, reqs: reqs, client: client}, err}
+		ch, reqs, err := l.client.OpenChannel("session", nil)
+		opened <- result{&channel{Channel: ch, reqs: reqs, line: l}, err}
 	}()
 	select {
 	case r := <-opened:

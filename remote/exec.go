@@ -98,16 +98,17 @@ func (c *channels) run(ctx context.Context, cmd Cmd) (noise int, err error) {
 	out := &demarker{marker: []byte(marker + "\n"), w: cmd.Stdout, begun: begun}
 	errOut := &demarker{marker: out.marker, w: cmd.Stderr}
 
-	// The command, its script and its stdin go out together: one round trip.
-	// Every goroutine ends with the channel (the third when a Read returns).
+	// The command, its script and its stdin go out together in one round trip, in
+	// this order: a server drops data that comes before the command. Only the first
+	// command on a connection waits to hear whether commands are allowed at all.
+	// Every goroutine ends with the channel (the second when a Read returns).
 	ended, failed := make(chan exit, 1), make(chan error, 3)
 	go func() { ended <- ch.wait() }()
 	go func() {
-		if err := ch.request("exec", execRequest{bootLine}); err != nil {
+		if err := ch.exec(bootLine); err != nil {
 			failed <- err
+			return
 		}
-	}()
-	go func() {
 		if _, err := io.WriteString(ch, line); err == nil && cmd.Stdin != nil {
 			io.Copy(ch, cmd.Stdin) // an error: the script does not read on
 		}
