@@ -76,15 +76,15 @@ func token() string {
 
 // plainError drops the path, which is shown beside it, and marks a full disk.
 func plainError(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w on this machine: %s", ErrFull, reason(err))
+	case !errors.As(err, &pe) && !errors.As(err, &le), errors.Is(err, fs.ErrNotExist):
+		return err
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w on this machine", fs.ErrPermission)
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, context.Canceled), errors.Is(err, ErrChanged), errors.Is(err, ErrDiffers), errors.Is(err, ErrFull):
-		return err
 	}
 	return errors.New(reason(err))
 }

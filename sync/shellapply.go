@@ -27,12 +27,13 @@ type program struct {
 const programStart = `t() { n=$1; shift; e=$("$@" 2>&1) || printf '%s %s\0' "$n" "$e"; }
 l() { if [ -d "$2" ] && [ ! -L "$2" ]; then echo 'a folder is in its place'; return 1; fi; ln -sfn -- "$1" "$2"; }
 m() { (cd "$1" && mv -f -- "$2" ..); }
+r() { [ -e "$1" ] || [ -L "$1" ] || return 0; rmdir -- "$1"; }
 d() { touch -m -d "$1" -- "$2"; }
 `
 
-// group runs one command over several paths; on failure each path alone.
-func (p *program) group(command string, words []string) (first int) {
-	first = p.steps
+// group runs one command over several paths; on failure each path alone, by
+// each, which must not mind what the first did already.
+func (p *program) group(command, each string, words []string) {
 	if len(words) > 1 {
 		p.b.WriteString("if ! " + command)
 		for _, w := range words {
@@ -41,13 +42,12 @@ func (p *program) group(command string, words []string) (first int) {
 		p.b.WriteString(" 2>/dev/null; then\n")
 	}
 	for _, w := range words {
-		fmt.Fprintf(&p.b, "t %d %s %s\n", p.steps, command, w)
+		fmt.Fprintf(&p.b, "t %d %s %s\n", p.steps, each, w)
 		p.steps++
 	}
 	if len(words) > 1 {
 		p.b.WriteString("fi\n")
 	}
-	return first
 }
 
 // word is a path under the current folder, quoted.
@@ -155,7 +155,11 @@ func (s *shell) apply(ctx context.Context, root string, actions []Action, done f
 			bytes += len(actions[i].Entry.Path)
 			owner = append(owner, i)
 		}
-		p.group(cmd, words)
+		each := cmd
+		if cmd == "rmdir --" {
+			each = "r"
+		}
+		p.group(cmd, each, words)
 		for ; first < i; first++ {
 			if a := actions[first]; a.Op == Attr && a.Entry.Mode.IsRegular() {
 				fmt.Fprintf(&p.b, "t %d d @%s %s\n", p.steps, s.stamp(a.Entry), word(a.Entry.Path))

@@ -59,13 +59,15 @@ case $p in
 esac
 t=n
 if [ -d "$p" ]; then t=d; elif [ -f "$p" ]; then t=f; elif [ -e "$p" ]; then t=o; fi
-printf '%s\0%s\0' "$p" "$t"`
+r=
+if [ $t = f ] && [ -L "$p" ]; then r=$(readlink -f "$p"; echo .); r=${r%?.}; fi
+printf '%s\0%s\0%s\0' "$p" "$t" "$r"`
 	out, err := remote.Output(ctx, s.r, script)
 	if err != nil {
 		return "", Entry{}, fmt.Errorf("looking up %s on the instance: %w", remote.Clean(p), err)
 	}
 	f := bytes.Split(out, []byte{0})
-	if len(f) != 3 || len(f[0]) > maxPath || !path.IsAbs(string(f[0])) {
+	if len(f) != 4 || len(f[0]) > maxPath || !path.IsAbs(string(f[0])) {
 		return "", Entry{}, fmt.Errorf("looking up %s on the instance: unexpected answer", remote.Clean(p))
 	}
 	abs := path.Clean(string(f[0]))
@@ -74,6 +76,9 @@ printf '%s\0%s\0' "$p" "$t"`
 	case "d":
 		e.Mode = fs.ModeDir
 	case "f":
+		if real := string(f[2]); path.IsAbs(real) && len(real) <= maxPath {
+			e.Target = real
+		}
 	case "n":
 		return abs, e, &fs.PathError{Op: "stat", Path: abs, Err: fs.ErrNotExist}
 	default:

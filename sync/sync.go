@@ -104,7 +104,8 @@ type Transport interface {
 	Name() (name, why string)
 	// Resolve makes path absolute on the instance ("~" and relative ones from the
 	// login's home) and says what is there, symlinks followed. Where nothing is,
-	// abs is still set and the error is fs.ErrNotExist.
+	// abs is still set and the error is fs.ErrNotExist. Of a file behind a symlink
+	// Target is the absolute path.
 	Resolve(ctx context.Context, path string) (abs string, what Entry, err error)
 	// List reports what is under root on the instance, root itself excluded, in
 	// any order; a root that does not exist is fs.ErrNotExist. Where parts could

@@ -14,6 +14,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	stdsync "sync"
 	"sync/atomic"
@@ -48,6 +50,8 @@ type tarTransport struct {
 	why string
 	run string // this process's temporary names
 	n   atomic.Int64
+
+	splits atomic.Int64 // how often a batch may still be halved
 }
 
 func newTar(r remote.Runner, t tools) *tarTransport {
@@ -112,6 +116,7 @@ func splitOdd(files []Entry) (plain, odd []Entry) {
 func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry, m Meter, done func(Entry, error)) error {
 	var mu stdsync.Mutex // one done at a time
 	var full atomic.Bool
+	t.splits.Store(maxSplits)
 	report := func(e Entry, err error) {
 		if errors.Is(err, ErrFull) {
 			full.Store(true)
@@ -135,17 +140,19 @@ func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry
 				}
 				return nil
 			}
-			b := &batch{t: t, src: src, root: root, files: files, meter: m, done: report, told: map[string]bool{},
-				tmp: fmt.Sprintf("%s%s-%d", tmpPrefix, t.run, t.n.Add(1))}
-			return b.send(gctx)
+			return t.batch(src, root, files, m, report).send(gctx)
 		})
 	}
 	return errOr(g.Wait(), ctx.Err())
 }
 
-// sweep removes what killed runs left in root. A control folder names the
-// temporary folders of its batch; only paths of that form are removed, since
-// others may write there too.
+func (t *tarTransport) batch(src, root string, files []Entry, m Meter, done func(Entry, error)) *batch {
+	return &batch{t: t, src: src, root: root, files: files, meter: m, done: done, told: map[string]bool{},
+		tmp: fmt.Sprintf("%s%s-%d", tmpPrefix, t.run, t.n.Add(1))}
+}
+
+// sweep removes what killed runs left in root: the temporary folders with the
+// name of a control folder whose script is gone.
 func (t *tarTransport) sweep(ctx context.Context, root string) error {
 	script := enter(root) + `for c in ./` + tmpPrefix + `*.ctl; do
 [ -d "$c" ] && [ ! -L "$c" ] || continue
@@ -153,7 +160,7 @@ case $c in ./` + tmpPrefix + t.run + `-*) continue;; esac
 p=$(cat "$c/pid" 2>/dev/null)
 if [ -n "$p" ]; then kill -0 "$p" 2>/dev/null && continue; else [ -n "$(find "$c" -maxdepth 0 -mmin +1)" ] || continue; fi
 t=${c#./}; t=${t%.ctl}
-[ -f "$c/dirs" ] && xargs -0 -r sh -c 'for d; do case $d in */../*) ;; ./*"/$0"|"./$0") rm -rf -- "$d";; esac; done' "$t" <"$c/dirs"
+find . -type d -name "$t" -prune -exec rm -rf -- {} + 2>/dev/null
 rm -rf -- "$c"
 done
 exit 0`
@@ -211,13 +218,51 @@ func (b *batch) ended(ctx context.Context, err error) error {
 	if code == exitNoRoot || code == exitBadRoot {
 		reason = rootError(b.root, err)
 	}
+	var rest []Entry
 	for _, e := range b.files {
 		if !b.told[e.Path] {
-			b.tell(e, reason)
+			rest = append(rest, e)
 		}
+	}
+	if code == exitNoEnd && !errors.Is(reason, ErrFull) && len(rest) > 1 && b.t.splits.Add(-1) >= 0 {
+		for _, half := range [][]Entry{rest[:len(rest)/2], rest[len(rest)/2:]} {
+			if err := b.t.batch(b.src, b.root, half, b.meter, b.done).send(ctx); err != nil {
+				return err
+			}
+		}
+		rest = nil
+	}
+	for _, e := range rest {
+		b.tell(e, reason)
+	}
+	// on a full disk the script may not have had its list of folders
+	p := &program{}
+	b.cleanUp(p)
+	if err := b.t.runProgram(ctx, b.root, p, b.meter); err != nil && exitCode(err) < 0 {
+		return err
 	}
 	return nil
 }
+
+// cleanUp removes the batch's temporary folders.
+func (b *batch) cleanUp(p *program) {
+	var tmps []string
+	for _, d := range b.dirs() {
+		tmps = append(tmps, word(d))
+	}
+	tmps = append(tmps, word(b.tmp+".ctl"))
+	for words := range slices.Chunk(tmps, groupPaths) {
+		p.b.WriteString("rm -rf -- " + strings.Join(words, " ") + "\n")
+	}
+}
+
+// exitNoEnd is the script's code where tar stopped before the end: BusyBox's
+// does at the first file that it cannot write, so that batch is halved until
+// that file is alone, at most maxSplits times in a call.
+const (
+	exitNoEnd = 12
+	maxSplits = 100
+)
 
 // script is what runs on the instance. Sums are compared there, by one sum of
 // each list, so that no cmp or diff is needed.
@@ -233,7 +278,7 @@ mkdir "$C" || exit 11
 echo $$ >"$C/pid"
 ` + b.t.unpack() + ` 2>"$C/err0" | tar ` + form + `-xpof - 2>"$C/err"
 r=$?
-if [ ! -s "$C/end" ]; then tail -n 5 "$C/err" >&2; exit 12; fi
+if [ ! -s "$C/end" ]; then tail -n 5 "$C/err" >&2; exit ` + strconv.Itoa(exitNoEnd) + `; fi
 [ ! -s "$C/drop" ] || xargs -0 -r rm -f -- <"$C/drop"
 xargs -0 -r sha256sum -- <"$C/names" >"$C/got" 2>>"$C/err"
 if [ $r = 0 ] && [ "$(sha256sum <"$C/got")" = "$(sha256sum <"$C/sums")" ]; then
@@ -319,16 +364,7 @@ func (b *batch) settle(ctx context.Context, ans *answer) error {
 			p.steps++
 		}
 	}
-	var tmps []string
-	for _, d := range b.dirs() {
-		tmps = append(tmps, word(d))
-	}
-	tmps = append(tmps, word(b.tmp+".ctl"))
-	for len(tmps) > 0 {
-		n := min(len(tmps), groupPaths)
-		p.b.WriteString("rm -rf -- " + strings.Join(tmps[:n], " ") + "\n")
-		tmps = tmps[n:]
-	}
+	b.cleanUp(p)
 	if err := b.t.runProgram(ctx, b.root, p, b.meter); err != nil {
 		return err
 	}

@@ -160,6 +160,9 @@ func (in *intake) read(r *bufio.Reader) error {
 		w, err := in.out.write(in.ctx, e, tr, in.meter)
 		switch {
 		case in.ctx.Err() != nil:
+			if err == nil {
+				in.out.discard(w)
+			}
 			return in.ctx.Err()
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return err

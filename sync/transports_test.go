@@ -1,0 +1,205 @@
+package sync_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pkg/sftp"
+
+	"rentop/remote"
+	"rentop/sync"
+	"rentop/sync/transporttest"
+)
+
+// local is this machine as an instance: sh, and an SFTP server on a pipe.
+type local struct {
+	home   string
+	path   string // "" for this process's PATH
+	noExec bool
+	noSFTP bool
+}
+
+func (l local) Run(ctx context.Context, c remote.Cmd) error {
+	if l.noExec {
+		return errors.New("exec request refused")
+	}
+	sh := "/bin/sh"
+	if l.path != "" {
+		sh = filepath.Join(l.path, "sh")
+	}
+	cmd := exec.Command(sh, "-c", c.Script)
+	cmd.Dir = l.home
+	cmd.Env = append(os.Environ(), "HOME="+l.home)
+	if l.path != "" {
+		cmd.Env = append(cmd.Env, "PATH="+l.path)
+	}
+	cmd.WaitDelay = time.Minute
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	outR, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stderr = c.Stderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	// a cut ends the streams and kills nothing, as sshd does
+	stop := context.AfterFunc(ctx, func() { in.Close(); outR.Close() })
+	defer stop()
+	go func() {
+		if c.Stdin != nil {
+			io.Copy(in, c.Stdin)
+		}
+		in.Close()
+	}()
+	out := c.Stdout
+	if out == nil {
+		out = io.Discard
+	}
+	io.Copy(out, outR)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var x *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &x):
+		return &remote.ExitError{Code: x.ExitCode()}
+	}
+	return err
+}
+
+func (l local) SFTP(context.Context) (*sftp.Client, error) {
+	if l.noSFTP {
+		return nil, errors.New("subsystem request refused")
+	}
+	cmd := exec.Command(sftpServer, "-d", l.home)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c, err := sftp.NewClientPipe(out, in)
+	go func() { // the server ends with its stdin
+		if c != nil {
+			c.Wait()
+		}
+		in.Close()
+		cmd.Wait()
+	}()
+	return c, err
+}
+
+const sftpServer = "/usr/lib/openssh/sftp-server"
+
+// tools makes a PATH of some programs only.
+func tools(t *testing.T, names ...string) string {
+	dir := t.TempDir()
+	for _, n := range names {
+		p, err := exec.LookPath(n)
+		if err != nil {
+			t.Skipf("%s is missing", n)
+		}
+		if p, err = filepath.EvalSymlinks(p); err != nil {
+			t.Fatal(err)
+		}
+		os.Symlink(p, filepath.Join(dir, n))
+	}
+	return dir
+}
+
+var base = []string{"sh", "find", "xargs", "sha256sum", "mv", "rm", "mkdir", "rmdir", "chmod", "ln", "touch", "cat", "head", "tail", "dd", "tar", "stat", "readlink", "grep", "wc", "true", "sync", "printf"}
+
+func busybox(t *testing.T) string {
+	bb, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Skip("busybox is missing")
+	}
+	dir := t.TempDir()
+	out, err := exec.Command(bb, "--list").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range strings.Fields(string(out)) {
+		os.Symlink(bb, filepath.Join(dir, n))
+	}
+	return dir
+}
+
+func TestTransports(t *testing.T) {
+	if _, err := os.Stat(sftpServer); err != nil {
+		t.Skip("OpenSSH's sftp-server is missing")
+	}
+	for _, c := range []struct {
+		name, as string
+		make     func(t *testing.T, l *local)
+		exact    bool
+	}{
+		{"auto", "tar+zstd, sftp", func(t *testing.T, l *local) {}, true},
+		{"no sftp", "tar+zstd", func(t *testing.T, l *local) { l.noSFTP = true }, true},
+		{"gzip", "tar+gzip, sftp", func(t *testing.T, l *local) { l.path = tools(t, append(base, "gzip")...) }, true},
+		{"plain", "tar", func(t *testing.T, l *local) { l.path = tools(t, base...); l.noSFTP = true }, true},
+		{"busybox", "tar+gzip, sftp", func(t *testing.T, l *local) { l.path = busybox(t) }, false},
+		{"busybox no sftp", "tar+gzip", func(t *testing.T, l *local) { l.path = busybox(t); l.noSFTP = true }, false},
+		{"sftp", "sftp", func(t *testing.T, l *local) { l.noExec = true }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			transporttest.Run(t, func(t *testing.T) transporttest.Env {
+				l := local{home: t.TempDir()}
+				c.make(t, &l)
+				tr, err := sync.Open(t.Context(), l, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { tr.Close() })
+				if name, _ := tr.Name(); name != c.as {
+					t.Fatalf("opened %q, want %q", name, c.as)
+				}
+				return transporttest.Env{Transport: tr, Home: l.home, Exact: c.exact, Small: small(t)}
+			})
+		})
+	}
+	t.Run("local", func(t *testing.T) {
+		transporttest.Run(t, func(t *testing.T) transporttest.Env {
+			home := t.TempDir()
+			return transporttest.Env{Transport: sync.Local{Home: home}, Home: home, Exact: true, Unsafe: true, Small: small(t)}
+		})
+	})
+}
+
+// small mounts a file system of 1 MB, where the test may.
+func small(t *testing.T) string {
+	if os.Getuid() != 0 || !strings.HasSuffix(t.Name(), "/disk_full") {
+		return ""
+	}
+	dir := t.TempDir()
+	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=777", "tmpfs", dir).Run(); err != nil {
+		t.Logf("no small file system: %v", err)
+		return ""
+	}
+	t.Cleanup(func() { exec.Command("umount", "-l", dir).Run() })
+	return dir
+}
