@@ -38,7 +38,7 @@ type Instance struct {
 	DiskGB       int
 	PerGBMonth   string
 	Artifacts    []string // globs from the login's home: what must not be lost
-	Jobs         []Job    // what should run there, for the caller to start
+	Jobs         []Job    // what runs there from the start
 }
 
 // Job is a command that belongs on an instance.

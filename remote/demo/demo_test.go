@@ -25,6 +25,7 @@ import (
 	"rentop/remote/gpu"
 	"rentop/remote/provider"
 	"rentop/remote/provider/providertest"
+	"rentop/remote/tmux"
 )
 
 // begin starts a demo that ends with the test, and fails where it leaves anything.
@@ -243,13 +244,13 @@ func TestTerminal(t *testing.T) {
 	if err := s.WindowChange(41, 123); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(in, "stty size; echo $TERM; ls 实验; exit 3\n")
+	fmt.Fprint(in, "stty size; echo $TERM; ls 实验; nvidia-smi -L; exit 3\n")
 	err = s.Wait()
 	var e *ssh.ExitError
 	if !errors.As(err, &e) || e.ExitStatus() != 3 {
 		t.Errorf("the shell ended with %v", err)
 	}
-	for _, want := range []string{"41 123", "xterm-256color", "数据集", "root@cn-box:~"} {
+	for _, want := range []string{"41 123", "xterm-256color", "数据集", "root@cn-box:~", "GPU 0: NVIDIA GeForce RTX 3090"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the terminal does not show %q:\n%s", want, out.String())
 		}
@@ -312,10 +313,8 @@ func TestGPUs(t *testing.T) {
 	}{"a100-tune": {1, "A100-SXM4-80GB", false}, "4090-data": {2, "GeForce RTX 4090", true}, "h100-hot": {8, "H100 80GB HBM3", false}} {
 		in := named(t, f, name)
 		r := runner{connect(t, in)}
-		for _, j := range in.Jobs {
-			if err := r.Run(t.Context(), remote.Cmd{Script: "cd " + j.Dir + " && setsid " + j.Command + " >job.log 2>&1 </dev/null & sleep 0.5"}); err != nil {
-				t.Fatal(err)
-			}
+		if err := f.WaitJobs(t.Context()); err != nil {
+			t.Fatal(err)
 		}
 		facts := &remote.Facts{NvidiaSMI: "nvidia-smi", Container: "docker"}
 		s, err := gpu.Once(t.Context(), r, facts, gpu.Options{})
@@ -391,13 +390,17 @@ func TestSMI(t *testing.T) {
 }
 
 func TestTrains(t *testing.T) {
-	in := named(t, begin(t), "a100-tune")
+	f := begin(t)
+	in := named(t, f, "a100-tune")
 	c := connect(t, in)
+	if err := f.WaitJobs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	out, err := run(t, c, "cd "+in.Jobs[0].Dir+" && timeout -s TERM 3 "+in.Jobs[0].Command+"; ls ~/ckpt | tail -n 1; ls $RENTOP_DEMO_BOX/gpu.d | wc -l | tr -d ' '")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"starting at step 300", "lora-7b step    301  loss ", "saving a last checkpoint", "lora-7b-step00030", ".pt\n0\n"} {
+	for _, want := range []string{"starting at step 300", "lora-7b step    301  loss ", "saving a last checkpoint", "lora-7b-step00030", ".pt\n1\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -409,6 +412,28 @@ func TestProvider(t *testing.T) {
 		f := begin(t)
 		return providertest.Harness{Provider: f.Provider(), ID: named(t, f, "a100-tune").ID, Missing: "demo-99"}
 	})
+}
+
+// The jobs are rentop's own: listed, running, their output in the log.
+func TestJobs(t *testing.T) {
+	f := begin(t)
+	if err := f.WaitJobs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range f.Instances() {
+		if in.State != provider.Running {
+			continue
+		}
+		jobs, err := tmux.New(runner{connect(t, in)}, nil).List(t.Context())
+		if err != nil || len(jobs) != len(in.Jobs) {
+			t.Fatalf("%s: jobs %+v, %v", in.Name, jobs, err)
+		}
+		for i, j := range jobs {
+			if j.Name != in.Jobs[i].Name || j.State != tmux.Running {
+				t.Errorf("%s: job %+v", in.Name, j)
+			}
+		}
+	}
 }
 
 // Stop pulls the plug; start finds the files, the port and the host key again;

@@ -33,6 +33,9 @@ type Fleet struct {
 	cancel   context.CancelFunc
 	machines []*machine
 
+	jobsRun chan struct{} // closed when the jobs were started; jobsErr is set before
+	jobsErr error
+
 	closing  sync.Once
 	closeErr error
 
@@ -56,14 +59,16 @@ func start(ctx context.Context, o Options) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{dir: dir, now: o.Clock, keyFile: filepath.Join(dir, "login_key")}
+	f := &Fleet{dir: dir, now: o.Clock, keyFile: filepath.Join(dir, "login_key"), jobsRun: make(chan struct{})}
 	if f.now == nil {
 		f.now = time.Now
 	}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	if err := f.build(); err != nil {
+		close(f.jobsRun)
 		return nil, errors.Join(err, f.Close())
 	}
+	go f.startJobs() // Close waits for it
 	context.AfterFunc(ctx, func() { f.Close() })
 	return f, nil
 }
@@ -166,6 +171,7 @@ func (f *Fleet) Close() error {
 
 func (f *Fleet) close() error {
 	f.cancel()
+	<-f.jobsRun
 	var g errgroup.Group
 	for _, m := range f.machines {
 		g.Go(m.shutDown)

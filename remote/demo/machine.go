@@ -94,7 +94,7 @@ func (m *machine) build() error {
 	}
 	now := m.fleet.now()
 	home := &folder{ctx: m.fleet.ctx, home: m.home, env: m.env(), now: now}
-	home.rc(m.name)
+	home.rc(m.name, filepath.Join(m.root, "bin"))
 	m.seed(home)
 	if home.err != nil {
 		return fmt.Errorf("%s: %w", m.name, home.err)

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"rentop/remote"
 )
 
 // folder writes an instance's home; the first error stays.
@@ -72,9 +74,11 @@ func (f *folder) git(dir string, args ...string) {
 	}
 }
 
-func (f *folder) rc(name string) {
+// rc writes the login's start-up files. A login shell's own (/etc/profile) forget
+// our PATH, so they give it back.
+func (f *folder) rc(name, bin string) {
 	f.file(".bashrc", "PS1='root@"+name+":\\w\\$ '\nHISTFILE=\n", 24*time.Hour)
-	f.file(".profile", "[ -n \"$BASH_VERSION\" ] && [ -f ~/.bashrc ] && . ~/.bashrc\n", 24*time.Hour)
+	f.file(".profile", "PATH="+remote.Quote(bin)+":$PATH\nexport PATH\n[ -n \"$BASH_VERSION\" ] && [ -f ~/.bashrc ] && . ~/.bashrc\n", 24*time.Hour)
 }
 
 const gitConfig = "[user]\n\tname = Demo\n\temail = demo@example.invalid\n[init]\n\tdefaultBranch = main\n[commit]\n\tgpgsign = false\n"
