@@ -235,6 +235,13 @@ func (a *authenticator) nextKey() (k *candidate, left bool) {
 	return nil, false
 }
 
+// nextKeyAnew is the key that a new connection would begin with.
+func (a *authenticator) nextKeyAnew() *candidate {
+	a.offers = 0
+	k, _ := a.nextKey()
+	return k
+}
+
 func (a *authenticator) refusedKeys() (names []string) {
 	for _, k := range a.keys {
 		if k.refused {

@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -80,7 +81,7 @@ func Dial(ctx context.Context, ep Endpoint, o DialOptions) (*Conn, error) {
 		if err == nil {
 			return c, nil
 		}
-		if try >= maxRedials || ctx.Err() != nil || !failed.worthAnother(err) {
+		if try >= maxRedials || ctx.Err() != nil || !failed.worthAnother(err, try) {
 			return nil, err
 		}
 	}
@@ -106,7 +107,7 @@ type hop struct {
 	guard    *guard     // of the connection being made
 	over     bool       // that connection has failed
 	checking sync.WaitGroup
-	hostKey  ssh.PublicKey
+	hostKey  ssh.PublicKey // as accepted
 	keyErr   error
 	answered bool // the person was asked about the key on this connection
 }
@@ -134,19 +135,20 @@ func (h *hop) pause() func() {
 }
 
 // worthAnother is true where a new connection can go further than the last: keys
-// are left, or the server hung up while the person was typing.
-func (h *hop) worthAnother(err error) bool {
+// are left, or the server hung up while the person was typing. Keys get one more
+// connection: OpenSSH 9.8 bars an address after three failed ones.
+func (h *hop) worthAnother(err error, try int) bool {
 	a := h.auth
 	switch {
 	case errors.Is(err, errMoreKeys):
-		return true
+		return try == 0
 	case h.keyVerdict() != nil || a.fatal != nil:
 		return false
 	case a.late || h.late():
 		return true
 	case errors.Is(err, errTooMany) && a.last == "publickey":
-		k, _ := a.nextKey()
-		return k != nil || len(a.methods) > 1
+		k := a.nextKeyAnew()
+		return k != nil && try == 0 || k == nil && len(a.methods) > 1
 	case errors.Is(err, errTooMany):
 		return a.prompts < maxPrompts
 	}
@@ -187,7 +189,7 @@ func (d *dialer) reach(ctx context.Context, c *Conn, h *hop, i int) error {
 	g := newGuard(timeout, func() { cancel(errConnectTimeout) })
 	defer g.stop()
 	h.mu.Lock()
-	h.guard, h.over, h.keyErr, h.answered = g, false, nil, false
+	h.guard, h.over, h.hostKey, h.keyErr, h.answered = g, false, nil, nil, false
 	h.mu.Unlock()
 	h.auth.begin(func() bool { return false })
 
@@ -239,6 +241,7 @@ func (d *dialer) reach(ctx context.Context, c *Conn, h *hop, i int) error {
 			return h.auth.next(cc)
 		},
 	}
+	// AES in hardware first: a bulk transfer is bound by it.
 	cfg.Ciphers = []string{ssh.CipherAES128GCM, ssh.CipherAES256GCM, ssh.CipherChaCha20Poly1305,
 		ssh.CipherAES128CTR, ssh.CipherAES192CTR, ssh.CipherAES256CTR}
 	sc, chans, reqs, err := ssh.NewClientConn(nc, addr, cfg)
@@ -303,14 +306,22 @@ func (d *dialer) hostKeyShown(ctx context.Context, h *hop, l *lookup, remote net
 		h.mu.Unlock()
 		return errCut
 	}
+	if h.hostKey != nil { // keys are exchanged anew every GiB: nobody is asked again
+		defer h.mu.Unlock()
+		if bytes.Equal(h.hostKey.Marshal(), key.Marshal()) {
+			return nil
+		}
+		return &HostKeyChangedError{KeyType: key.Type(), Known: []string{ssh.FingerprintSHA256(h.hostKey)}, Now: ssh.FingerprintSHA256(key)}
+	}
 	h.checking.Add(1)
-	h.hostKey = key
 	h.mu.Unlock()
 	defer h.checking.Done()
 	err := d.checkHostKey(ctx, h, l, remote, key)
 	h.mu.Lock()
-	h.keyErr = err
-	h.mu.Unlock()
+	defer h.mu.Unlock()
+	if h.keyErr = err; err == nil {
+		h.hostKey = key
+	}
 	return err
 }
 

@@ -210,6 +210,23 @@ func mustRSA(t *testing.T) ssh.PublicKey {
 	return publicKeyBeside(file)
 }
 
+// A key exchange in mid-connection asks nothing.
+func TestRekeyAsksNothing(t *testing.T) {
+	quiet(t)
+	s := sshtest.Start(t, sshtest.Options{Extra: []string{"RekeyLimit 1M"}})
+	p := &person{answer: yes("", "")}
+	c := mustDial(t, serverEndpoint(s, ""), testOptions(t, p))
+	sess, err := c.Client().NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sess.Close()
+	out, err := sess.Output("head -c 8000000 /dev/zero")
+	if err != nil || len(out) != 8000000 || p.kinds() != "h" {
+		t.Error(len(out), err, p.kinds())
+	}
+}
+
 // The address was another machine's before: the person is told, and decides.
 func TestReusedAddressAsksWithAWarning(t *testing.T) {
 	quiet(t)

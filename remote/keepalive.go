@@ -70,7 +70,7 @@ func (c *Conn) Probe() {
 
 func (c *Conn) setHealth(s HealthState, rtt time.Duration, err error) {
 	c.mu.Lock()
-	if c.health.State == Dead {
+	if c.health.State == Dead || s == Stalled && c.health.State == Stalled {
 		c.mu.Unlock()
 		return
 	}

@@ -27,6 +27,7 @@ var errNoAgent = errors.New("no agent")
 
 const (
 	agentTimeout = 5 * time.Second
+	signTimeout  = time.Minute // an agent may ask for a touch or a confirmation
 	maxKeyFile   = 1 << 20
 	maxAgentKeys = 64
 )
@@ -84,10 +85,12 @@ type keyBag struct {
 	wait  func() (done func())
 	notes []string // why keys were left out, as sentences
 	conn  net.Conn // to the agent
+	stop  func() bool
 }
 
 func (k *keyBag) close() {
 	if k.conn != nil {
+		k.stop()
 		k.conn.Close()
 	}
 }
@@ -143,6 +146,7 @@ func (k *keyBag) agentKeys(ctx context.Context) []*candidate {
 		return nil
 	}
 	k.conn = conn
+	k.stop = context.AfterFunc(ctx, func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(agentTimeout))
 	client := agent.NewClient(conn)
 	signers, err := client.Signers()
@@ -150,7 +154,7 @@ func (k *keyBag) agentKeys(ctx context.Context) []*candidate {
 		k.note("the ssh-agent did not answer (%v)", err)
 		return nil
 	}
-	conn.SetDeadline(time.Time{}) // a signature may wait for a touch
+	sign := func() { conn.SetDeadline(time.Now().Add(signTimeout)) }
 	listed, _ := client.List()
 	comment := map[string]string{}
 	for _, l := range listed {
@@ -161,7 +165,7 @@ func (k *keyBag) agentKeys(ctx context.Context) []*candidate {
 		pub := s.PublicKey()
 		name := Short(comment[string(pub.Marshal())], 40)
 		out = append(out, &candidate{
-			signer: &keySigner{pub: pub, get: func() (ssh.Signer, error) { return s, nil }, wait: k.wait},
+			signer: &keySigner{pub: pub, get: func() (ssh.Signer, error) { sign(); return s, nil }, wait: k.wait},
 			name:   strings.TrimSpace("agent key " + name),
 		})
 	}

@@ -23,7 +23,7 @@ import (
 // ResolveOptions say where ssh_config is. The zero value is what ssh itself does.
 type ResolveOptions struct {
 	ConfigFile string        // instead of ~/.ssh/config and the system's
-	Home       string        // instead of the login's home
+	Home       string        // instead of the login's home; then ssh -G is not asked
 	NoOpenSSH  bool          // do not run ssh -G
 	Cache      *ResolveCache // nil: nothing is kept between calls
 }
@@ -66,6 +66,10 @@ func Resolve(ctx context.Context, t Target, o ResolveOptions) (Endpoint, error) 
 			return Endpoint{}, fmt.Errorf("no home folder to find .ssh in: %w", err)
 		}
 		o.Home = home
+	}
+	// ssh looks into the home of the password file, whatever HOME says.
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); o.ConfigFile == "" && err == nil && u.HomeDir != o.Home {
+		o.NoOpenSSH = true
 	}
 	e, err := resolve(ctx, t, o, 0)
 	if err != nil {
@@ -321,6 +325,9 @@ var defaultIdentities = []string{
 }
 
 func localUser() string {
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && u.Username != "" { // as ssh does, whatever USER says
+		return u.Username
+	}
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username[strings.LastIndexByte(u.Username, '\\')+1:] // DOMAIN\user
 	}

@@ -81,7 +81,7 @@ func TestOwnReadingAgreesWithOpenSSH(t *testing.T) {
 	}
 	for i, tc := range configs {
 		t.Run(tc.name, func(t *testing.T) {
-			o := writeConfig(t, i)
+			o := writeConfig(t, i) // with the real home: ssh knows no other
 			lines := tc.lines
 			if lines == nil {
 				lines = []string{"h"}
@@ -189,6 +189,13 @@ func TestResolve(t *testing.T) {
 	write("ProxyCommand x\nProxyUseFdpass yes\n")
 	if _, err := Resolve(t.Context(), Target{Host: "h"}, o); err == nil || !strings.Contains(err.Error(), "ProxyUseFdpass") {
 		t.Error(err)
+	}
+	// HOME counts, though ssh itself would look into the password file's home.
+	write("Host h\nUser fromhome\n")
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	if e, err := Resolve(t.Context(), Target{Host: "h"}, ResolveOptions{}); err != nil || e.User != "fromhome" {
+		t.Errorf("%+v, %v", e, err)
 	}
 	write("Include ~/.ssh/config\n") // itself
 	resolve("h")
