@@ -410,5 +410,5 @@ func (a *authenticator) challenge(name, instruction string, prompts []string, ec
 
 // jumpID names a jump host in secrets and host keys: it is no instance.
 func jumpID(e Endpoint) string {
-	return "jump:" + url.PathEscape(e.User) + "@" + hostPort(e.Host, e.Port)
+	return "jump:" + url.PathEscape(e.User) + "@" + joinPort(e.Host, e.Port)
 }

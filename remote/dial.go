@@ -193,7 +193,7 @@ func (d *dialer) reach(ctx context.Context, c *Conn, h *hop, i int) error {
 	h.mu.Unlock()
 	h.auth.begin(func() bool { return false })
 
-	stage := "connecting to " + hostPort(h.Host, h.Port)
+	stage := "connecting to " + joinPort(h.Host, h.Port)
 	d.o.stage(stage)
 	fail := func(err error) error {
 		switch {
@@ -216,9 +216,9 @@ func (d *dialer) reach(ctx context.Context, c *Conn, h *hop, i int) error {
 	stop := context.AfterFunc(tctx, func() { c.closers[0].Close() })
 	defer stop()
 	nc := newWatchedConn(raw)
-	addr := hostPort(h.Host, h.Port)
+	addr := joinPort(h.Host, h.Port)
 	if h.HostKeyAlias != "" {
-		addr = hostPort(h.HostKeyAlias, 22)
+		addr = joinPort(h.HostKeyAlias, 22)
 	}
 	look, err := d.o.HostKeys.look(h.id, addr, h.KnownHosts)
 	if err != nil {
@@ -281,7 +281,7 @@ func (d *dialer) transport(ctx context.Context, c *Conn, h *hop, i int) (net.Con
 		}
 		ch := make(chan result, 1)
 		go func() { // ends when c's first transport closes
-			nc, err := c.clients[i-1].Dial("tcp", hostPort(h.Host, h.Port))
+			nc, err := c.clients[i-1].Dial("tcp", joinPort(h.Host, h.Port))
 			ch <- result{nc, err}
 		}()
 		select {
@@ -295,7 +295,7 @@ func (d *dialer) transport(ctx context.Context, c *Conn, h *hop, i int) (net.Con
 		return startProxy(h.ProxyCommand)
 	}
 	dial := net.Dialer{KeepAlive: 15 * time.Second}
-	return dial.DialContext(ctx, "tcp", hostPort(h.Host, h.Port))
+	return dial.DialContext(ctx, "tcp", joinPort(h.Host, h.Port))
 }
 
 // hostKeyShown runs beside NewClientConn, which does not wait for it when the

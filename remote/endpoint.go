@@ -32,7 +32,7 @@ type Endpoint struct {
 }
 
 // Address is user@host:port as dialled.
-func (e Endpoint) Address() string { return e.User + "@" + hostPort(e.Host, e.Port) }
+func (e Endpoint) Address() string { return e.User + "@" + joinPort(e.Host, e.Port) }
 
 // DirectEndpoint is user@host:port without any ssh_config.
 func DirectEndpoint(user, host string, port int) Endpoint {

@@ -411,5 +411,5 @@ func (t Target) String() string {
 	return b.String()
 }
 
-// hostPort is net.JoinHostPort with a number.
-func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+// joinPort is net.JoinHostPort with a number.
+func joinPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
