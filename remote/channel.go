@@ -12,9 +12,9 @@ import (
 // channel is an open session channel.
 type channel struct {
 	ssh.Channel
-	reqs   <-chan *ssh.Request
-	line   *line
-	given  func() // gives its place back; called once, by end or abandon
+	reqs  <-chan *ssh.Request
+	line  *line
+	given func() // gives its place back; called once, by end or abandon
 }
 
 // end closes the channel when both sides are done with it.
@@ -23,9 +23,13 @@ func (c *channel) end() {
 	c.given()
 }
 
-// request sends one and waits for the answer.
+// request sends one and waits for the answer; a nil payload is an empty one.
 func (c *channel) request(name string, payload any) error {
-	ok, err := c.SendRequest(name, true, ssh.Marshal(payload))
+	var b []byte
+	if payload != nil {
+		b = ssh.Marshal(payload)
+	}
+	ok, err := c.SendRequest(name, true, b)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %s: %w", ErrCut, name, err)
