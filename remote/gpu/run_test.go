@@ -33,7 +33,8 @@ func (l local) Run(ctx context.Context, c remote.Cmd) error {
 	if l.edit != nil {
 		script = l.edit(script)
 	}
-	cmd := exec.Command(cmp.Or(l.shell, "sh"), "-c", script)
+	args := append(strings.Fields(cmp.Or(l.shell, "sh")), "-c", script)
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	mark := fmt.Sprintf("RENTOP_TEST_RUN=%d.%d", os.Getpid(), time.Now().UnixNano())
 	cmd.Env = append(os.Environ(), mark)

@@ -65,8 +65,8 @@ func TestUnknownFields(t *testing.T) {
 // The same under another shell: ash and dash read signals and traps differently from bash.
 func TestShells(t *testing.T) {
 	t.Parallel()
-	for _, shell := range []string{"bash", "dash", "ksh", "mksh", "zsh"} {
-		if _, err := exec.LookPath(shell); err != nil {
+	for _, shell := range []string{"bash", "dash", "ksh", "mksh", "zsh", "busybox sh"} {
+		if _, err := exec.LookPath(strings.Fields(shell)[0]); err != nil {
 			continue
 		}
 		t.Run(shell, func(t *testing.T) {
