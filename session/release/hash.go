@@ -14,6 +14,8 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
+	"time"
 
 	"rentop/remote"
 )
@@ -28,6 +30,20 @@ type fileStat struct {
 
 func (f fileStat) version() string {
 	return strconv.FormatInt(f.size, 10) + " " + f.mtime + " " + f.ctime
+}
+
+// modTime is zero where the text is not understood.
+func (f fileStat) modTime() time.Time {
+	sec, frac, _ := strings.Cut(f.mtime, ".")
+	s, err := strconv.ParseInt(sec, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	ns, err := strconv.ParseInt((frac + "000000000")[:9], 10, 64)
+	if err != nil {
+		ns = 0
+	}
+	return time.Unix(s, ns)
 }
 
 // maxRecord bounds one NUL-ended record from the instance.

@@ -48,6 +48,7 @@ type Machine struct {
 	cancelled bool
 
 	// Run's goroutine only.
+	rounds    int
 	round     map[CheckID]finding
 	moving    map[string]bool // files seen to change while this run looked
 	snapshots []takenSnapshot
@@ -388,7 +389,7 @@ func (m *Machine) store() {
 	v.Lost, v.LostSize = nil, 0
 	named := map[string]bool{}
 	h := sha256.New()
-	fmt.Fprintln(h, v.ID, v.Goal)
+	fmt.Fprintln(h, v.ID, v.Goal, m.rounds)
 	for _, c := range v.Checks {
 		fmt.Fprintf(h, "%s %s %s\n", c.ID, c.State, m.round[c.ID].digest())
 		if c.State != Failed && c.State != Unknown && c.State != Waived {

@@ -416,3 +416,66 @@ func TestFileJournal(t *testing.T) {
 		t.Fatal(got, err)
 	}
 }
+
+// A provider that is changing the instance already is not asked on top of it.
+func TestChangingAlready(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.prov.state, w.prov.ripe = provider.Changing, 6
+	v, _, err := w.release(Destroy, typeName)
+	if err != nil || v.Phase != Review || len(w.prov.calls) != 0 {
+		t.Fatalf("%v %v\n%s", err, w.prov.calls, text(v))
+	}
+}
+
+// A name typed twice in haste approves one picture, not the next one.
+func TestHastyName(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.prov.fault = refused
+	w.deps.Stay = true
+	var m *Machine
+	waits := 0
+	w.deps.Changed = func(v View) {
+		switch v.Phase {
+		case Stuck:
+			m.Decide(Decision{Kind: DecideAgain})
+		case Waiting:
+			if waits++; waits == 1 {
+				m.Decide(typeName(v))
+			}
+			if waits == 3 { // after the second name was refused
+				m.Decide(Decision{Kind: DecideCancel})
+			}
+		case Proving:
+			m.Decide(Decision{Kind: DecideAgain})
+		case Tearing:
+			last := w.lastView
+			m.Decide(typeName(last))
+		}
+		w.lastView = v
+	}
+	m, err := New(w.deps, Destroy)
+	must(t, err)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	if err := m.Run(ctx); err != nil || len(w.prov.calls) != 1 {
+		t.Fatalf("%v, %v\n%s", err, w.prov.calls, text(m.View()))
+	}
+}
+
+// The real mounts of this machine: the look at them ends and is whole.
+func TestWholeMachine(t *testing.T) {
+	if _, err := os.Stat("/proc/mounts"); err != nil || testing.Short() {
+		t.Skip("looks at every file of a Linux machine")
+	}
+	w := newWorld(t)
+	w.deps.Roots, w.deps.Since = nil, time.Now().Add(time.Hour)
+	m := newMachine(w.deps.filled(), CheckOnly, "r")
+	start := time.Now()
+	s, err := m.scan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v: %d files, %d git trees, %d prefixes, %d caches, network %v, %d unread", time.Since(start), len(s.files), len(s.gits), len(s.prefixes), len(s.downloads), s.network, s.unread)
+}

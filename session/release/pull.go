@@ -70,7 +70,7 @@ func (m *Machine) pullArtifacts(ctx context.Context, t treesync.Transport, done 
 				continue
 			}
 			key := path.Dir(l.path) + "\x00" + filepath.Dir(l.local)
-			byDir[key] = append(byDir[key], treesync.Entry{Path: path.Base(l.path), Size: l.size, Mode: 0o644})
+			byDir[key] = append(byDir[key], treesync.Entry{Path: path.Base(l.path), Size: l.size, Mode: 0o644, ModTime: l.modTime()})
 		}
 		for _, key := range sortedKeys(byDir) {
 			from, to, _ := strings.Cut(key, "\x00")
@@ -90,7 +90,7 @@ func (m *Machine) pullUnsaved(ctx context.Context, t treesync.Transport, done *p
 	for _, f := range m.round[CheckUnsaved].files {
 		rel := strings.TrimPrefix(f.path, "/")
 		if filepath.IsLocal(filepath.FromSlash(rel)) {
-			list = append(list, treesync.Entry{Path: rel, Size: f.size, Mode: 0o600})
+			list = append(list, treesync.Entry{Path: rel, Size: f.size, Mode: 0o600, ModTime: f.modTime()})
 		}
 	}
 	return m.fetch(ctx, t, "/", m.d.PullDir, list, CheckUnsaved, done)

@@ -73,6 +73,7 @@ func (m *Machine) active(id CheckID, summary string) {
 
 // checkAll does every check anew; nothing is taken from an earlier round.
 func (m *Machine) checkAll(ctx context.Context) error {
+	m.rounds++ // a name typed at an earlier picture is no word about this one
 	m.resetChecks()
 	m.phase(Checking)
 	return m.cancellable(ctx, func(ctx context.Context) error { return m.checks(ctx) })

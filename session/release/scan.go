@@ -29,7 +29,7 @@ var systemPaths = []string{
 	"/proc", "/sys", "/dev", "/run", "/tmp", "/var/tmp", "/boot", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
 	"/usr", "/snap", "/lost+found", "/opt/nvidia", "/opt/intel", "/opt/rocm*", "/opt/amdgpu",
 	"/var/log", "/var/cache", "/var/spool", "/var/run", "/var/lock", "/var/backups", "/var/lib/apt", "/var/lib/dpkg", "/var/lib/systemd",
-	"/var/lib/docker", "/var/lib/containerd", "/var/lib/snapd", "/var/lib/dbus", "/var/lib/ucf", "/var/lib/pam", "/var/lib/private",
+	"/var/lib/docker", "/var/lib/kubelet", "/var/lib/containerd", "/var/lib/snapd", "/var/lib/dbus", "/var/lib/ucf", "/var/lib/pam", "/var/lib/private",
 	"/etc/alternatives", "/etc/ssl/certs", "/etc/rc?.d", "/etc/ssh/ssh_host_*", "/etc/ld.so.cache", "/etc/hosts", "/etc/hostname",
 	"/etc/resolv.conf", "/etc/mtab", "/etc/machine-id", "/etc/passwd*", "/etc/shadow*", "/etc/group*", "/etc/gshadow*", "/etc/subuid*",
 	"/etc/subgid*", "/etc/.pwd.lock", "/etc/localtime", "/etc/timezone", "/etc/adjtime", "/etc/environment", "/etc/apt",
@@ -184,7 +184,7 @@ if find / -maxdepth 0 -printf '' 2>/dev/null; then gnu=1; else gnu=; fi
 func scanScript(since time.Time, roots []string) string {
 	var b strings.Builder
 	b.WriteString(statTools)
-	b.WriteString(`d=$(mktemp -d "${TMPDIR:-/tmp}/rentop-scan.XXXXXX") || exit 3
+	b.WriteString(`d=$(mktemp -d "${TMPDIR:-/tmp}/rentop-scan.XXXXXX" 2>/dev/null || mktemp -d /dev/shm/rentop-scan.XXXXXX) || exit 3
 trap 'rm -rf "$d"' EXIT
 trap 'exit 1' HUP INT TERM PIPE
 printf 'h %s\0' "$HOME"
@@ -265,7 +265,7 @@ exit 0`
 const mountScript = `set -- /
 while read -r dev mp type opts more; do
   mp=$(printf '%b' "$mp")
-  case $mp in /|/proc|/proc/*|/sys|/sys/*|/dev|/dev/*|/run|/run/*|/tmp|/boot|/boot/*|/snap/*|/etc/*|/usr/*|/var/lib/docker/*) continue;; esac
+  case $mp in /|/proc|/proc/*|/sys|/sys/*|/dev|/dev/*|/run|/run/*|/tmp|/boot|/boot/*|/snap/*|/etc/*|/usr/*|/var/lib/docker/*|/var/lib/kubelet/*) continue;; esac
   case ,$opts, in *,ro,*) continue;; esac
   case $type in
   nfs|nfs4|cifs|smb3|ceph|lustre|glusterfs|beegfs|fuse.*|fuse|9p|virtiofs) printf 'n %s (%s)\0' "$mp" "$type"; continue;;

@@ -136,7 +136,7 @@ func (m *Machine) snapName() string {
 // archiveScript streams a compressed tar of the NUL-ended paths on stdin. Its
 // stderr ends with "rentop-sum HASH TAR-EXIT COMPRESSOR-EXIT".
 const archiveScript = `LC_ALL=C; export LC_ALL
-d=$(mktemp -d "${TMPDIR:-/tmp}/rentop-snap.XXXXXX") || exit 3
+d=$(mktemp -d "${TMPDIR:-/tmp}/rentop-snap.XXXXXX" 2>/dev/null || mktemp -d /dev/shm/rentop-snap.XXXXXX) || exit 3
 trap 'rm -rf "$d"' EXIT
 trap 'exit 1' HUP INT TERM PIPE
 cat >"$d/list" || exit 3

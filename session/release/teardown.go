@@ -48,8 +48,20 @@ func (m *Machine) approved(ctx context.Context) (done bool, err error) {
 	if done, err := m.alreadyThere(ctx); done || err != nil {
 		return true, err
 	}
+	if st, err := m.status(ctx); err == nil && st.State == provider.Changing {
+		// Perhaps an earlier teardown at work: nothing is requested on top of it.
+		if st, err = m.poll(ctx, m.d.Timing.Prove, settled); err != nil {
+			return true, err
+		}
+		if m.reached(st.State) {
+			return true, m.finish(ctx, st)
+		}
+		return false, m.startOver(ctx, fmt.Sprintf("the provider was changing the instance (now %q), so everything is checked again", word(st)))
+	}
 	return m.tearDown(ctx)
 }
+
+func settled(s provider.State) bool { return s != provider.Changing }
 
 // handOver ends a release of plain SSH: rentop can prove that nothing is lost,
 // but neither end the rental nor see that it ended.
@@ -112,7 +124,7 @@ func (m *Machine) tearDown(ctx context.Context) (done bool, err error) {
 // resumeTeardown takes up a run whose teardown was requested before a crash.
 // The provider is asked; it is not asked to do it again.
 func (m *Machine) resumeTeardown(ctx context.Context) (done bool, err error) {
-	st, err := m.poll(ctx, m.d.Timing.Grace)
+	st, err := m.poll(ctx, m.d.Timing.Grace, m.reached)
 	if err != nil {
 		return true, err
 	}
@@ -158,7 +170,7 @@ func (m *Machine) answers(ctx context.Context) bool {
 // Deps.Stay) until it confirms or the person decides.
 func (m *Machine) proveOrStuck(ctx context.Context, deadline time.Duration, refusal string) (done bool, err error) {
 	m.phase(Proving)
-	st, err := m.poll(ctx, deadline)
+	st, err := m.poll(ctx, deadline, m.reached)
 	if err != nil {
 		return true, err
 	}
@@ -183,7 +195,7 @@ func (m *Machine) proveOrStuck(ctx context.Context, deadline time.Duration, refu
 		case heard:
 			return false, m.startOver(ctx, "the teardown was not confirmed, so everything is checked again before the next try")
 		}
-		if st, err = m.poll(ctx, 0); err != nil {
+		if st, err = m.poll(ctx, 0, m.reached); err != nil {
 			return true, err
 		}
 	}
@@ -228,10 +240,10 @@ func word(st provider.Status) string {
 	return string(st.State)
 }
 
-// poll asks with backoff until the goal is reached or the deadline passed, and
+// poll asks with backoff until an answer is enough or the deadline passed, and
 // returns the last answer; Unknown with the error as its detail where there was
 // none. Its error is ctx's or the journal's.
-func (m *Machine) poll(ctx context.Context, deadline time.Duration) (provider.Status, error) {
+func (m *Machine) poll(ctx context.Context, deadline time.Duration, enough func(provider.State) bool) (provider.Status, error) {
 	if err := m.log(ctx, stepAsk, nil); err != nil {
 		return provider.Status{}, err
 	}
@@ -245,7 +257,7 @@ func (m *Machine) poll(ctx context.Context, deadline time.Duration) (provider.St
 			st = provider.Status{State: provider.Unknown, Detail: "no answer: " + why(err)}
 		}
 		left := end.Sub(m.d.Clock.Now())
-		if m.reached(st.State) || left <= 0 {
+		if enough(st.State) || left <= 0 {
 			return st, nil
 		}
 		if err := m.d.Clock.Sleep(ctx, min(wait, left)); err != nil {
