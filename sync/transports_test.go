@@ -1,3 +1,5 @@
+//go:build unix
+
 package sync_test
 
 import (
