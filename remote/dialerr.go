@@ -50,7 +50,7 @@ func (e *AuthError) Error() string {
 		fmt.Fprintf(&b, " (%v)", e.Err)
 	case e.Err != nil:
 		b.Reset()
-		fmt.Fprintf(&b, "the login as %s was given up (%v)", e.User, e.Err)
+		fmt.Fprintf(&b, "the login as %s was given up: %v", e.User, e.Err)
 	}
 	if len(e.Methods) > 0 {
 		fmt.Fprintf(&b, "; the server takes %s", Short(strings.Join(e.Methods, ", "), 100))
@@ -183,7 +183,7 @@ func sentence(e Endpoint, stage string, err error) string {
 	case errors.As(err, &open):
 		return fmt.Sprintf("the jump host does not reach it (%s); check its address as seen from there", Short(open.Message, 100))
 	case errors.As(err, &neg):
-		return fmt.Sprintf("it and rentop share no %s (it offers %s); its SSH server is too old or too strict", Short(neg.What, 40), Short(strings.Join(neg.RequestedAlgorithms, ", "), 120))
+		return fmt.Sprintf("it and rentop share no algorithm for the %s (it offers %s); its SSH server is too old or too strict", Short(neg.What, 40), Short(strings.Join(neg.RequestedAlgorithms, ", "), 120))
 	case strings.Contains(err.Error(), "unexpected message type 51"): // golang/go#67855
 		return "the server refused the login method; check user, key and password on the platform's page"
 	case errors.Is(err, io.EOF), errors.Is(err, errCut), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), isWindowsErr(err, 10054):
