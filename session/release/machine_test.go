@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -477,5 +478,8 @@ func TestWholeMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%v: %d files, %d git trees, %d prefixes, %d caches, network %v, %d unread", time.Since(start), len(s.files), len(s.gits), len(s.prefixes), len(s.downloads), s.network, s.unread)
+	if _, err := exec.LookPath("dpkg-query"); err == nil && len(s.packaged) == 0 {
+		t.Error("no configuration file of a package is as it came")
+	}
+	t.Logf("%v: %d packaged, %d files, %d git trees, %d prefixes, %d caches, network %v, %d unread", time.Since(start), len(s.packaged), len(s.files), len(s.gits), len(s.prefixes), len(s.downloads), s.network, s.unread)
 }

@@ -64,8 +64,9 @@ type scan struct {
 	files     []fileStat
 	more      int // files beyond maxFiles
 	moreSize  int64
-	gits      []string // folders that hold a .git
-	prefixes  []string // conda environments and virtualenvs
+	gits      []string        // folders that hold a .git
+	packaged  map[string]bool // configuration files as a package brought them
+	prefixes  []string        // conda environments and virtualenvs
 	downloads []string
 	network   []string // "mount point (type)"
 	unread    int      // folders that this login may not read
@@ -76,7 +77,7 @@ func (m *Machine) scan(ctx context.Context) (*scan, error) {
 	if m.d.Runner == nil {
 		return nil, errors.New("there is no connection")
 	}
-	s := &scan{}
+	s := &scan{packaged: map[string]bool{}}
 	whole := false
 	seen := map[string]bool{}
 	err := records(ctx, m.d.Runner, scanScript(m.d.Since, m.d.Roots), nil, func(rec []byte) error {
@@ -108,6 +109,10 @@ func (m *Machine) scan(ctx context.Context) (*scan, error) {
 			s.gits = appendNew(s.gits, path.Dir(string(rest)))
 		case 'c':
 			s.prefixes = appendNew(s.prefixes, path.Dir(string(rest)))
+		case 'p':
+			if len(s.packaged) < maxFiles {
+				s.packaged[string(rest)] = true
+			}
 		case 'r':
 			s.downloads = appendNew(s.downloads, string(rest))
 		case 'n':
@@ -152,10 +157,13 @@ func parseStat(rec []byte) (fileStat, error) {
 	return fileStat{path: string(parts[3]), size: size, mtime: string(parts[1]), ctime: string(parts[2])}, nil
 }
 
-// ownedByPackages says whether a file lies where a conda environment or a
-// virtualenv keeps what it installed. Other folders inside a prefix are a
-// person's.
+// ownedByPackages says whether a file is a package's configuration as it came,
+// or lies where a conda environment or a virtualenv keeps what it installed.
+// Other folders inside a prefix are a person's.
 func (s *scan) ownedByPackages(p string) bool {
+	if s.packaged[p] {
+		return true
+	}
 	for _, prefix := range s.prefixes {
 		rest, ok := strings.CutPrefix(p, strings.TrimSuffix(prefix, "/")+"/")
 		if !ok {
@@ -197,6 +205,7 @@ printf 'h %s\0' "$HOME"
 		b.WriteString("\n")
 	} else {
 		b.WriteString(mountScript)
+		b.WriteString(packagedScript)
 	}
 	// mtime and ctime: cp -p, tar and rsync set back the first, never the second.
 	newerGNU, newerOther := "", ""
@@ -259,6 +268,14 @@ for f; do
   printf "f %s %s\0" "$s" "$f"
 done
 exit 0`
+
+// packagedScript names the files of /etc that equal what dpkg brought: an
+// apt-get install is no work of a person's, an edited sshd_config is.
+const packagedScript = `if command -v dpkg-query >/dev/null 2>&1 && command -v md5sum >/dev/null 2>&1; then
+dpkg-query -W -f '${Conffiles}\n' 2>/dev/null | sed -n 's/^ \(\/etc\/[^ ]*\) \([0-9a-f]\{32\}\)$/\2  \1/p' |
+md5sum -c 2>/dev/null | sed -n 's/: OK$//p' | while IFS= read -r f; do printf 'p %s\0' "$f"; done
+fi
+`
 
 // mountScript makes "$@" the writable local file systems: the root and every
 // other mount that is not the system's own.
