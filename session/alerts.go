@@ -1,0 +1,201 @@
+package session
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"rentop/remote"
+	"rentop/remote/tmux"
+	"rentop/session/billing"
+)
+
+// alerts keeps each alert's beginning while it lasts, and what was silenced.
+type alerts struct {
+	since  map[string]time.Time
+	silent map[string]time.Time // until
+	idle   time.Time            // since when every GPU has been below the limit
+}
+
+// Keep silences an alert of an instance for a while.
+func (s *Session) Keep(id string, d time.Duration) {
+	s.send(func(st *state) {
+		if st.alerts.silent == nil {
+			st.alerts.silent = map[string]time.Time{}
+		}
+		st.alerts.silent[id] = s.f.opt.Now().Add(d)
+	})
+}
+
+// look gives what needs the person now.
+func (s *Session) look(st *state, m Meter, now time.Time) []Alert {
+	var found []Alert
+	say := func(id string, l Level, format string, a ...any) {
+		found = append(found, Alert{ID: id, Level: l, Text: remote.Clean(fmt.Sprintf(format, a...))})
+	}
+	s.lookIdle(st, m, now, say)
+	s.lookMachine(st, say)
+	if m.Budget != nil && m.Cost != nil && m.Budget.Value.Sign() > 0 {
+		used, _ := m.Cost.Value.Float64()
+		all, _ := m.Budget.Value.Float64()
+		switch part := 100 * used / all; {
+		case part >= 100:
+			say("budget", Urgent, "the budget of %s is used up: %s so far", m.Budget, m.Cost)
+		case part >= 80:
+			say("budget", Warn, "%.0f %% of the budget of %s is used", math.Floor(part), m.Budget)
+		}
+	}
+	billed := st.timeline.State == billing.Running
+	if billed && (st.State == Waiting || st.State == Refused || st.State == Stalled) && now.Sub(st.Since) > time.Minute {
+		say("unreachable", Warn, "not reachable for %s, and billed as running: %s", span(now.Sub(st.Since)), st.Reason)
+	}
+	for _, w := range s.cfg.Watch {
+		newest, ok := st.watched[w.Path]
+		limit, err := time.ParseDuration(w.StaleAfter)
+		if ok && err == nil && now.Sub(newest) > limit && hasRunning(st.jobs) {
+			say("stale "+w.Path, Warn, "nothing new in %s for %s", w.Path, span(now.Sub(newest)))
+		}
+	}
+	if r := st.release; r != nil && r.Phase != "" && r.Resumed {
+		say("release", Urgent, "a release was left unfinished: open it with r")
+	}
+	return st.alerts.keepSince(found, now)
+}
+
+// lookIdle warns about GPUs that cost money and do nothing.
+func (s *Session) lookIdle(st *state, m Meter, now time.Time, say func(string, Level, string, ...any)) {
+	below, after := 5.0, 10*time.Minute
+	if i := s.cfg.Idle; i != nil {
+		below = float64(i.Below)
+		after, _ = time.ParseDuration(i.For) // checked when the config was read
+	}
+	if st.State != Live || st.sample == nil || len(st.sample.GPUs) == 0 || busy(st, below) {
+		st.alerts.idle = time.Time{}
+		return
+	}
+	if st.alerts.idle.IsZero() {
+		st.alerts.idle = st.idleSince(below, now)
+	}
+	long := now.Sub(st.alerts.idle)
+	if long < after {
+		return
+	}
+	text := "has been idle for " + span(long)
+	if m.PerHour != nil {
+		text += fmt.Sprintf(" at %s/h", m.PerHour)
+	}
+	level := Warn
+	if st.saved.Known && st.saved.Files > 0 {
+		text += fmt.Sprintf(" and holds %d files that exist nowhere else", st.saved.Files)
+		level = Urgent
+	}
+	say("idle", level, "%s", text)
+}
+
+// busy is true where a GPU works or a job of ours runs; a GPU whose use cannot
+// be read counts as working.
+func busy(st *state, below float64) bool {
+	for _, g := range st.sample.GPUs {
+		if u, ok := g.Util.Get(); !ok || u >= below {
+			return true
+		}
+	}
+	return hasRunning(st.jobs)
+}
+
+// idleSince looks back in the history: rentop may have been busy elsewhere.
+func (st *state) idleSince(below float64, now time.Time) time.Time {
+	since := now
+	for i := len(st.history.done) - 1; i >= 0; i-- {
+		for _, u := range st.history.done[i].util {
+			if v := u.value(); math.IsNaN(v) || v >= below {
+				return since
+			}
+		}
+		since = st.history.begin.Add(-time.Duration(len(st.history.done)-i) * historyStep)
+	}
+	return since
+}
+
+func hasRunning(jobs []tmux.Job) bool {
+	for _, j := range jobs {
+		if j.State == tmux.Running || j.State == tmux.Starting {
+			return true
+		}
+	}
+	return false
+}
+
+// lookMachine warns about the machine itself.
+func (s *Session) lookMachine(st *state, say func(string, Level, string, ...any)) {
+	if st.sample == nil || st.State != Live {
+		return
+	}
+	for _, g := range st.sample.GPUs {
+		if g.Problem != "" {
+			say(fmt.Sprintf("gpu%d", g.Index), Urgent, "GPU %d: %s", g.Index, g.Problem)
+		}
+		if g.ThrottleHot {
+			temp := ""
+			if t, ok := g.Temp.Get(); ok {
+				temp = fmt.Sprintf(" at %.0f °C", t)
+			}
+			say(fmt.Sprintf("hot%d", g.Index), Warn, "GPU %d is slowed down%s: %s", g.Index, temp, first(g.Throttle))
+		}
+		used, ok1 := g.MemUsed.Get()
+		total, ok2 := g.MemTotal.Get()
+		if ok1 && ok2 && total > 0 && used/total > 0.97 {
+			say(fmt.Sprintf("mem%d", g.Index), Info, "GPU %d has %.0f %% of its memory in use", g.Index, math.Floor(100*used/total))
+		}
+	}
+	for _, d := range st.sample.Host.Disks {
+		used, ok1 := d.Used.Get()
+		total, ok2 := d.Total.Get()
+		if ok1 && ok2 && total > 0 && used/total >= 0.95 {
+			say("disk "+d.Mount, Warn, "the disk at %s is %.0f %% full: a checkpoint may not fit", d.Mount, math.Floor(100*used/total))
+		}
+		if i, ok := d.InodesUsed.Get(); ok && i >= 95 {
+			say("inodes "+d.Mount, Warn, "%s has %.0f %% of its inodes in use: no new files soon", d.Mount, math.Floor(i))
+		}
+	}
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return "for a reason that the driver does not tell"
+	}
+	return list[0]
+}
+
+// keepSince gives each alert the time at which it began, drops the silenced and
+// forgets those that ended.
+func (a *alerts) keepSince(found []Alert, now time.Time) []Alert {
+	since := map[string]time.Time{}
+	var out []Alert
+	for _, x := range found {
+		began, ok := a.since[x.ID]
+		if !ok {
+			began = now
+		}
+		since[x.ID], x.Since = began, began
+		if now.Before(a.silent[x.ID]) {
+			continue
+		}
+		out = append(out, x)
+	}
+	a.since = since
+	return out
+}
+
+// span writes a duration as a person says it: 24 min, 3 h 12 min.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}

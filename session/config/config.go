@@ -1,0 +1,185 @@
+// Package config is the config.toml that a person writes by hand or through
+// `rentop add`: reading it strictly, and editing it with every comment kept.
+// Secrets are never in it.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// File is everything in config.toml.
+type File struct {
+	UI       UI                  `toml:"ui"`
+	Money    Money               `toml:"money"`
+	Instance map[string]Instance `toml:"instance"`
+}
+
+// UI is how rentop looks; a flag or an environment variable wins over it.
+type UI struct {
+	Theme    string `toml:"theme,omitempty"`    // auto, dark, light, 16, mono, colour-blind
+	Language string `toml:"language,omitempty"` // auto, en, zh
+	Glyphs   string `toml:"glyphs,omitempty"`   // unicode, ascii
+}
+
+// Money is how sums in different currencies may be added.
+type Money struct {
+	// Rates are what one unit of the first currency is worth in the second:
+	// USD_CNY = "7.10". Without one, currencies are shown side by side.
+	Rates map[string]string `toml:"rates,omitempty"`
+}
+
+// Instance is one machine. Name is its key in the file.
+type Instance struct {
+	Name      string     `toml:"-"`
+	SSH       string     `toml:"ssh,omitempty"`  // the line that the platform gives
+	Host      string     `toml:"host,omitempty"` // or an alias of ~/.ssh/config
+	Provider  string     `toml:"provider,omitempty"`
+	ID        string     `toml:"id,omitempty"` // the provider's own name for it
+	Command   *Command   `toml:"command,omitempty"`
+	Rate      *Rate      `toml:"rate,omitempty"`
+	Disk      *Disk      `toml:"disk,omitempty"`
+	Budget    string     `toml:"budget,omitempty"`
+	Idle      *Idle      `toml:"idle,omitempty"`
+	Sync      []Pair     `toml:"sync,omitempty"`
+	Artifacts []Artifact `toml:"artifacts,omitempty"`
+	Watch     []Watch    `toml:"watch,omitempty"`
+}
+
+// Command is the person's own shell lines for provider = "command".
+type Command struct {
+	Status    string `toml:"status,omitempty"`
+	Start     string `toml:"start,omitempty"`
+	Stop      string `toml:"stop,omitempty"`
+	Destroy   string `toml:"destroy,omitempty"`
+	Snapshot  string `toml:"snapshot,omitempty"`
+	Leftovers string `toml:"leftovers,omitempty"`
+}
+
+// Rate is how running time is billed; decimals are strings so that they stay exact.
+type Rate struct {
+	PerHour      string   `toml:"per_hour,omitempty"`
+	Currency     string   `toml:"currency,omitempty"`
+	Billed       string   `toml:"billed,omitempty"`        // second, minute, minute-exact, hour, hour-exact
+	Minimum      string   `toml:"minimum,omitempty"`       // billed at least, for each start: "60s"
+	WhileStopped string   `toml:"while_stopped,omitempty"` // an hour
+	Prepaid      *Prepaid `toml:"prepaid,omitempty"`
+}
+
+// Prepaid is a period that is paid already. Times are RFC 3339 or a date.
+type Prepaid struct {
+	Paid string `toml:"paid"`
+	From string `toml:"from"`
+	To   string `toml:"to"`
+}
+
+// Disk is what the disk costs, running or stopped.
+type Disk struct {
+	GB         int64  `toml:"gb"`
+	PerGBMonth string `toml:"per_gb_month"`
+	MonthHours int    `toml:"month_hours,omitempty"` // 720 or 730 (default)
+}
+
+// Idle says when an instance counts as idle: utilisation below percent, for a time.
+type Idle struct {
+	Below int    `toml:"below"`
+	For   string `toml:"for"`
+	Then  string `toml:"then,omitempty"` // warn
+}
+
+// Pair is two folders that belong together.
+type Pair struct {
+	Local  string `toml:"local"`
+	Remote string `toml:"remote"`
+}
+
+// Artifact is a path on the instance that must exist at To before the instance may go.
+type Artifact struct {
+	Path string `toml:"path"`
+	To   string `toml:"to"`
+}
+
+// Watch is a path on the instance that something must keep writing.
+type Watch struct {
+	Path       string `toml:"path"`
+	StaleAfter string `toml:"stale_after"`
+}
+
+// Error is a fault in the file, with its place. Its text is one sentence.
+type Error struct {
+	File string
+	Line int // 0: not known
+	What string
+}
+
+func (e *Error) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.What)
+	}
+	return fmt.Sprintf("%s: %s", e.File, e.What)
+}
+
+// Load reads path. A file that does not exist is an empty File.
+func Load(path string) (*File, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return &File{Instance: map[string]Instance{}}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the config: %w", err)
+	}
+	return Parse(path, text)
+}
+
+// maxFile bounds a config: a file beyond it is not one.
+const maxFile = 4 << 20
+
+// Parse reads the text of a config; path is only named in errors.
+func Parse(path string, text []byte) (*File, error) {
+	if len(text) > maxFile {
+		return nil, &Error{File: path, What: "is larger than 4 MiB: this is not a rentop config"}
+	}
+	var f File
+	dec := toml.NewDecoder(strings.NewReader(string(text)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f); err != nil {
+		return nil, tomlError(path, err)
+	}
+	if f.Instance == nil {
+		f.Instance = map[string]Instance{}
+	}
+	lines := indexLines(text)
+	for name, in := range f.Instance {
+		in.Name = name
+		if key, what := in.check(); what != "" {
+			return nil, &Error{File: path, Line: lines.find(name, key), What: fmt.Sprintf("instance %q: %s", name, what)}
+		}
+		f.Instance[name] = in
+	}
+	if what := f.checkShared(); what != "" {
+		return nil, &Error{File: path, What: what}
+	}
+	return &f, nil
+}
+
+// tomlError turns the library's errors into one sentence with its line.
+func tomlError(path string, err error) error {
+	var missing *toml.StrictMissingError
+	if errors.As(err, &missing) && len(missing.Errors) > 0 {
+		first := missing.Errors[0]
+		row, _ := first.Position()
+		key := strings.Join(first.Key(), ".")
+		return &Error{File: path, Line: row, What: fmt.Sprintf("unknown key %q; the keys are in docs/config.md", key)}
+	}
+	var de *toml.DecodeError
+	if errors.As(err, &de) {
+		row, _ := de.Position()
+		what := strings.TrimPrefix(de.Error(), "toml: ")
+		return &Error{File: path, Line: row, What: what}
+	}
+	return &Error{File: path, What: strings.TrimPrefix(err.Error(), "toml: ")}
+}

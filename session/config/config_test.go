@@ -1,0 +1,206 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+const sample = `# my machines
+[ui]
+theme = "dark" # I like it
+
+# the big one
+[instance.a100]
+ssh = "ssh -p 41237 root@connect.example" # from the console
+provider = "command" # own lines
+command = { status = "true", destroy = "false" }
+# price went up in May
+rate = { per_hour = "8.00", currency = "CNY", billed = "second", while_stopped = "0.02" }
+artifacts = [
+  { path = "~/out/**", to = "./out" }, # results
+  { path = "~/ckpt", to = "s3://bucket/run7" },
+]
+
+# the small one
+[instance."4090"]
+host = "box"
+
+[[instance."4090".sync]]
+local = "."
+remote = "~/p"
+`
+
+func TestParseSample(t *testing.T) {
+	f, err := Parse("config.toml", []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := f.Instance["a100"]
+	if a.Name != "a100" || a.Rate.PerHour != "8.00" || len(a.Artifacts) != 2 || f.UI.Theme != "dark" {
+		t.Errorf("got %+v", a)
+	}
+	if got := f.Instance["4090"].Sync; len(got) != 1 || got[0].Remote != "~/p" {
+		t.Errorf("sync of a sub-table: %+v", got)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown key", "[instance.a]\nssh = \"u@h\"\nrat = 1\n", `config.toml:3: unknown key "instance.a.rat"`},
+		{"unknown key inline", "[instance.a]\nssh = \"u@h\"\nrate = { per_hourr = \"1\" }\n", "config.toml:3: unknown key"},
+		{"broken toml", "[instance.a\n", "config.toml:1: "},
+		{"wrong type", "[instance.a]\nssh = 5\n", "config.toml:2: "},
+		{"no address", "[instance.a]\nbudget = \"5\"\n", `config.toml:1: instance "a": needs ssh`},
+		{"negative price", "[instance.a]\nssh = \"u@h\"\n\nrate = { per_hour = \"-8\", currency = \"CNY\" }\n", "config.toml:4: instance \"a\": rate.per_hour"},
+		{"price in words", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = \"cheap\", currency = \"CNY\" }\n", "config.toml:3: "},
+		{"no currency", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = \"8\" }\n", "currency"},
+		{"quantum", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = \"8\", currency = \"CNY\", billed = \"day\" }\n", "billed"},
+		{"provider", "[instance.a]\nssh = \"u@h\"\nprovider = \"acme\"\n", "not known"},
+		{"command without status", "[instance.a]\nssh = \"u@h\"\nprovider = \"command\"\n", "status"},
+		{"idle stop", "[instance.a]\nssh = \"u@h\"\nidle = { below = 5, for = \"20m\", then = \"stop\" }\n", "never stops"},
+		{"budget without rate", "[instance.a]\nssh = \"u@h\"\nbudget = \"50\"\n", "budget"},
+		{"name", "[instance.\"a b\"]\nssh = \"u@h\"\n", "name"},
+		{"exchange", "[money]\nrates = { USDCNY = \"7\" }\n", "USD_CNY"},
+		{"escape in name", "[instance.\"\\u001b[2J\"]\nssh = \"u@h\"\n", "name"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("config.toml", []byte(c.text))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want %q", err, c.want)
+			}
+			if strings.ContainsAny(err.Error(), "\x1b\n") {
+				t.Errorf("not one clean sentence: %q", err)
+			}
+		})
+	}
+}
+
+// TestEditKeepsComments compares whole files: what an edit leaves must stay to the byte.
+func TestEditKeepsComments(t *testing.T) {
+	f, err := Parse("config.toml", []byte(sample))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(name string, f2 func(*Instance)) func([]byte) ([]byte, error) {
+		in := f.Instance[name]
+		f2(&in)
+		return func(text []byte) ([]byte, error) { return Edit(text, name, in) }
+	}
+	for _, c := range []struct {
+		name string
+		do   func([]byte) ([]byte, error)
+	}{
+		{"add", func(b []byte) ([]byte, error) {
+			return Add(b, Instance{Name: "new-1", SSH: "ssh -p 22 u@h", Rate: &Rate{PerHour: "0.69", Currency: "USD"}, Budget: "5"})
+		}},
+		{"price", change("a100", func(in *Instance) { r := *in.Rate; r.PerHour = "7.20"; in.Rate = &r })},
+		{"drop-key", change("a100", func(in *Instance) { in.Rate = nil })},
+		{"new-key", change("a100", func(in *Instance) { in.Budget = "50" })},
+		{"artifacts", change("a100", func(in *Instance) { in.Artifacts = in.Artifacts[:1] })},
+		{"rename", change("4090", func(in *Instance) { in.Name = "four" })},
+		{"sub-table", change("4090", func(in *Instance) { in.Sync = []Pair{{Local: "a", Remote: "b"}} })},
+		{"remove-first", func(b []byte) ([]byte, error) { return Remove(b, "a100") }},
+		{"remove-last", func(b []byte) ([]byte, error) { return Remove(b, "4090") }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := c.do([]byte(sample))
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", c.name+".toml")
+			if *update {
+				if err := os.MkdirAll("testdata", 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestEditRefuses(t *testing.T) {
+	in := Instance{Name: "a", SSH: "u@h"}
+	if _, err := Add([]byte(sample), Instance{Name: "a100", SSH: "u@h"}); !errors.Is(err, ErrExists) {
+		t.Errorf("add twice: %v", err)
+	}
+	if _, err := Remove([]byte(sample), "b"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("remove unknown: %v", err)
+	}
+	for _, text := range []string{
+		"instance.a.ssh = \"u@h\"\n",
+		"[instance]\na = { ssh = \"u@h\" }\n",
+	} {
+		in.Budget = ""
+		in.SSH = "u@other"
+		if _, err := Edit([]byte(text), "a", in); err == nil || !strings.Contains(err.Error(), "by hand") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestUpdateIsAtomic: a folder that cannot be written leaves the old file.
+func TestUpdate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "deep", "config.toml")
+	add := func(name string) error {
+		return Update(path, func(text []byte) ([]byte, error) { return Add(text, Instance{Name: name, SSH: "u@h"}) })
+	}
+	for _, n := range []string{"a", "b"} {
+		if err := add(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := Load(path)
+	if err != nil || len(f.Instance) != 2 {
+		t.Fatalf("%v %v", f, err)
+	}
+	if st, _ := os.Stat(path); st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", st.Mode())
+	}
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".config-*"))
+	if len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// FuzzEdit: whatever the file, an edit either fails or says exactly what was meant.
+func FuzzEdit(f *testing.F) {
+	f.Add([]byte(sample), "x")
+	f.Add([]byte("[instance.a]\nssh='u@h'\n[instance.a.disk]\ngb=1\nper_gb_month='1'"), "a")
+	f.Add([]byte("\ufeff[instance.a]"), "a")
+	f.Fuzz(func(t *testing.T, text []byte, name string) {
+		in := Instance{Name: name, SSH: "ssh -p 2 u@h", Budget: "1", Rate: &Rate{PerHour: "1", Currency: "USD"}}
+		if out, err := Add(text, in); err == nil {
+			file, err := Parse("c", out)
+			if err != nil || !sameInstance(file.Instance[name], in) {
+				t.Fatalf("added, but reads back as %+v, %v", file, err)
+			}
+			back, err := Remove(out, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Parse("c", back); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out, err := Edit(text, name, in); err == nil {
+			if file, err := Parse("c", out); err != nil || !sameInstance(file.Instance[name], in) {
+				t.Fatalf("edited, but reads back as %+v, %v", file, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	stdsync "sync"
+	"time"
+
+	"rentop/remote"
+	"rentop/remote/provider"
+)
+
+// Between tries to connect: from a second to a minute, jittered so that twenty
+// sessions do not come back in one burst.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// keepConnected dials, serves the connection until it ends, and dials again.
+func (s *Session) keepConnected() {
+	delay := firstRetry
+	for s.ctx.Err() == nil {
+		if !s.mayDial() {
+			s.waitRetry(0)
+			continue
+		}
+		drain(s.nudge)
+		began := s.f.opt.Now()
+		err := s.connectOnce()
+		if s.ctx.Err() != nil {
+			return
+		}
+		if s.f.opt.Now().Sub(began) > lastRetry { // it was up for a while: begin anew
+			delay = firstRetry
+		}
+		if remote.NeedsPerson(err) {
+			s.set(Refused, err.Error())
+			s.waitRetry(0)
+			delay = firstRetry
+			continue
+		}
+		if !s.f.opt.Live {
+			s.set(Waiting, err.Error())
+			s.waitRetry(0) // a command tries once; asking again is its choice
+			continue
+		}
+		wait := delay/2 + rand.N(delay)
+		s.send(func(st *state) {
+			if st.State == Stopped || st.State == Gone {
+				return
+			}
+			st.become(Waiting, err.Error(), s.f.opt.Now())
+			st.RetryAt = s.f.opt.Now().Add(wait)
+		})
+		if s.waitRetry(wait) {
+			delay = firstRetry
+		} else {
+			delay = min(delay*2, lastRetry)
+		}
+	}
+}
+
+// mayDial is false where the provider says that there is nothing to dial.
+func (s *Session) mayDial() bool {
+	ok := true
+	s.sendWait(func(st *state) {
+		if st.asked && (st.provider.State == provider.Stopped || st.provider.State == provider.Gone) {
+			ok = false
+			st.becomeProvider(s.f.opt.Now())
+		}
+	})
+	if !ok {
+		s.link.down(fmt.Errorf("the provider says that it is %s", s.View().State), true)
+	}
+	return ok
+}
+
+// waitRetry waits for a nudge, or for d where it is above 0. It says whether
+// it was a nudge.
+func (s *Session) waitRetry(d time.Duration) bool {
+	var timer <-chan time.Time
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-s.nudge:
+		return true
+	case <-timer:
+	case <-s.ctx.Done():
+	}
+	return false
+}
+
+func drain(ch chan struct{}) {
+	select {
+	case <-ch:
+	default:
+	}
+}
+
+// connectOnce dials, serves, and returns why it is over.
+func (s *Session) connectOnce() error {
+	s.set(Connecting, "looking up the address")
+	conn, err := s.dial(s.ctx, func(stage string) { s.set(Connecting, stage) })
+	if err != nil {
+		s.link.down(err, remote.NeedsPerson(err))
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+
+	s.set(Connecting, "looking at what is there")
+	facts, err := remote.Probe(ctx, conn)
+	if err != nil {
+		err = fmt.Errorf("look at the instance: %w", err)
+		s.link.down(err, false)
+		return err
+	}
+	s.firstContact(facts)
+	s.link.up(conn, facts)
+	s.send(func(st *state) {
+		st.facts, st.RetryAt = facts, time.Time{}
+		st.become(Live, "", s.f.opt.Now())
+	})
+	var collectors stdsync.WaitGroup
+	if s.f.opt.Live {
+		s.collect(ctx, &collectors, conn, facts)
+	}
+	<-conn.Done()
+	cancel()
+	collectors.Wait()
+	err = conn.Err()
+	if err == nil {
+		err = errors.New("the connection was closed")
+	}
+	s.link.down(err, false)
+	return err
+}
+
+// dial opens a connection. Bulk transfers call it for one of their own.
+func (s *Session) dial(ctx context.Context, stage func(string)) (*remote.Conn, error) {
+	line := s.cfg.SSH
+	if line == "" {
+		line = s.cfg.Host
+	}
+	target, err := remote.ParseTarget(line)
+	if err != nil {
+		return nil, err
+	}
+	ep, err := remote.Resolve(ctx, target, remote.ResolveOptions{})
+	if err != nil {
+		return nil, err
+	}
+	s.send(func(st *state) { st.address = ep.Address() })
+	var ask remote.Asker = asker{s}
+	return remote.Dial(ctx, ep, remote.DialOptions{
+		Instance: s.cfg.Name, UID: s.uid, Ask: ask, Secrets: s.f.opt.Secrets, HostKeys: s.f.keys,
+		Memory: s.memory, AcceptHostKey: cmp.Or(s.f.opt.HostKeys[s.cfg.Name], s.f.opt.AcceptHostKey),
+		OnStage:  stage,
+		OnHealth: s.heard,
+	})
+}
+
+// asker shows that the session waits for the person while a question is open.
+type asker struct{ s *Session }
+
+func (a asker) Ask(ctx context.Context, q remote.Question) (remote.Answer, error) {
+	if own := a.s.f.opt.Asker; own != nil {
+		return own.Ask(ctx, q)
+	}
+	a.s.set(Asking, "waits for your answer")
+	ans, err := a.s.f.ask.Ask(ctx, q)
+	a.s.set(Connecting, "logging in")
+	return ans, err
+}
+
+// heard follows the connection's pulse.
+func (s *Session) heard(h remote.Health) {
+	s.send(func(st *state) {
+		if h.RTT > 0 {
+			st.rtt = h.RTT
+		}
+		switch {
+		case h.State == remote.Stalled && st.State == Live:
+			st.become(Stalled, "no answer from the instance; the job there goes on", s.f.opt.Now())
+		case h.State == remote.Alive && st.State == Stalled:
+			st.become(Live, "", s.f.opt.Now())
+		}
+	})
+}
+
+// dialBulk opens a connection for a transfer alone, so that telemetry and the
+// terminal stay quick. It asks nothing: the first connection has the answers.
+func (s *Session) dialBulk(ctx context.Context) (*remote.Conn, *remote.Facts, error) {
+	_, facts, err := s.connected(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := s.dial(ctx, func(string) {})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: open a connection for the transfer: %w", s.cfg.Name, err)
+	}
+	return conn, facts, nil
+}

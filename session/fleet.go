@@ -1,0 +1,259 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	stdsync "sync"
+	"sync/atomic"
+	"time"
+
+	"rentop/remote"
+	"rentop/remote/provider"
+	"rentop/session/billing"
+	"rentop/session/config"
+	"rentop/session/ledger"
+)
+
+// Options say what a Fleet is made of.
+type Options struct {
+	Dirs          Dirs
+	Live          bool                         // the screen: connect to everything and watch it
+	Asker         remote.Asker                 // nil: questions wait in FleetView.Questions
+	Secrets       remote.Secrets               // nil: the OS keyring
+	AcceptHostKey string                       // "SHA256:…": the answer to an unknown host key
+	Instances     []config.Instance            // the demo's, instead of the config
+	HostKeys      map[string]string            // by instance's name: fingerprints known beforehand
+	HomeOnly      bool                         // look for unsaved files below the login's home alone
+	Providers     map[string]provider.Provider // by kind, beside the built-in ones
+	Simulated     bool
+	Now           func() time.Time // nil: time.Now
+}
+
+// Fleet is all sessions, and the ledger behind them.
+type Fleet struct {
+	opt     Options
+	ctx     context.Context
+	cancel  context.CancelFunc
+	owned   stdsync.WaitGroup // every goroutine below
+	ledger  *ledger.Ledger
+	keys    *remote.HostKeys
+	ask     questions
+	view    atomic.Pointer[FleetView]
+	dirty   chan struct{} // something changed: build a new view
+	changed chan struct{} // a new view is there
+
+	mu        stdsync.Mutex // protects what follows; never held over I/O
+	cfg       *config.File
+	cfgErr    string
+	sessions  map[string]*Session
+	notices   []Notice
+	exchange  billing.Exchange
+	closeOnce stdsync.Once
+}
+
+// Open reads the config and the ledger and makes a session for each instance.
+// A config with a fault is an error for a command; the screen shows it.
+func Open(ctx context.Context, o Options) (*Fleet, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Secrets == nil {
+		o.Secrets = remote.Keyring()
+	}
+	if err := os.MkdirAll(o.Dirs.State, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state folder: %w; set RENTOP_STATE_DIR to a place that can be written", err)
+	}
+	led, err := ledger.Open(filepath.Join(o.Dirs.State, "ledger.db"), o.Now)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := remote.OpenHostKeys(filepath.Join(o.Dirs.State, "known_hosts"), personKnownHosts())
+	if err != nil {
+		led.Close()
+		return nil, err
+	}
+	f := &Fleet{
+		opt: o, ledger: led, keys: keys, sessions: map[string]*Session{},
+		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		cfg: &config.File{Instance: map[string]config.Instance{}},
+	}
+	f.ctx, f.cancel = context.WithCancel(ctx)
+	f.ask.notify = f.touch
+	if err := f.reload(); err != nil {
+		if !o.Live {
+			f.Close()
+			return nil, err
+		}
+		f.cfgErr = err.Error()
+	}
+	f.publish()
+	f.owned.Go(f.build)
+	return f, nil
+}
+
+// personKnownHosts are the person's own files, read and never written.
+func personKnownHosts() []string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil
+	}
+	return []string{filepath.Join(home, ".ssh", "known_hosts"), "/etc/ssh/ssh_known_hosts"}
+}
+
+// ConfigFile is where the instances are written down.
+func (f *Fleet) ConfigFile() string { return filepath.Join(f.opt.Dirs.Config, "config.toml") }
+
+// Config is the file as it was last read.
+func (f *Fleet) Config() *config.File {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cfg
+}
+
+// reload reads the config and brings the sessions in line with it.
+func (f *Fleet) reload() error {
+	var file *config.File
+	if f.opt.Instances != nil {
+		file = &config.File{Instance: map[string]config.Instance{}}
+		for _, in := range f.opt.Instances {
+			file.Instance[in.Name] = in
+		}
+	} else {
+		var err error
+		if file, err = config.Load(f.ConfigFile()); err != nil {
+			return err
+		}
+	}
+	ex, err := f.exchangeRates(file)
+	if err != nil {
+		return err
+	}
+	uids := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(file.Instance)) {
+		uid, err := f.ledger.Ensure(f.ctx, name)
+		if err != nil {
+			return err
+		}
+		if err := f.recordPlan(uid, file.Instance[name]); err != nil {
+			return err
+		}
+		uids[name] = uid
+	}
+	f.mu.Lock()
+	var ended []*Session
+	for name, s := range f.sessions {
+		in, still := file.Instance[name]
+		if !still || !sameConfig(in, s.cfg) || uids[name] != s.uid {
+			ended = append(ended, s)
+			delete(f.sessions, name)
+		}
+	}
+	var begun []*Session
+	for name, in := range file.Instance {
+		if f.sessions[name] == nil {
+			s := newSession(f, in, uids[name])
+			f.sessions[name] = s
+			begun = append(begun, s)
+		}
+	}
+	f.cfg, f.cfgErr, f.exchange = file, "", ex
+	f.mu.Unlock()
+	for _, s := range ended {
+		s.cancel()
+	}
+	for _, s := range begun {
+		f.owned.Go(s.loop)
+	}
+	f.touch()
+	return nil
+}
+
+// Close ends every session and waits for all that it started.
+func (f *Fleet) Close() error {
+	var err error
+	f.closeOnce.Do(func() {
+		f.cancel()
+		f.owned.Wait()
+		err = f.ledger.Close()
+	})
+	return err
+}
+
+// View is the newest picture. It never blocks.
+func (f *Fleet) View() *FleetView { return f.view.Load() }
+
+// Changed receives after View changed; several changes may be one. It has one reader.
+func (f *Fleet) Changed() <-chan struct{} { return f.changed }
+
+// Answer replies to a Question of the view.
+func (f *Fleet) Answer(id int, a remote.Answer) { f.ask.answer(id, a) }
+
+// touch asks for a new view, soon.
+func (f *Fleet) touch() {
+	select {
+	case f.dirty <- struct{}{}:
+	default:
+	}
+}
+
+// build makes new views, at most ten a second however much happens.
+func (f *Fleet) build() {
+	for {
+		select {
+		case <-f.dirty:
+		case <-f.ctx.Done():
+			return
+		}
+		f.publish()
+		select {
+		case f.changed <- struct{}{}:
+		default:
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-f.ctx.Done():
+			return
+		}
+	}
+}
+
+// ErrUnknownInstance is wrapped where a name is not in the config.
+var ErrUnknownInstance = errors.New("no instance of that name")
+
+// Session finds a session by its instance's name.
+func (f *Fleet) Session(name string) (*Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := f.sessions[name]; s != nil {
+		return s, nil
+	}
+	names := slices.Sorted(maps.Keys(f.sessions))
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w: %q; there are none yet: rentop add 'ssh -p PORT user@host' --name NAME", ErrUnknownInstance, remote.Clean(name))
+	}
+	return nil, fmt.Errorf("%w: %q; there are: %s", ErrUnknownInstance, remote.Clean(name), strings.Join(names, ", "))
+}
+
+// Names lists the instances.
+func (f *Fleet) Names() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.sessions))
+}
+
+// notice tells the person something in passing.
+func (f *Fleet) notice(instance string, l Level, text string) {
+	f.mu.Lock()
+	f.notices = append(f.notices, Notice{At: f.opt.Now(), Instance: instance, Level: l, Text: remote.Clean(text)})
+	if n := len(f.notices); n > 100 {
+		f.notices = slices.Clone(f.notices[n-100:])
+	}
+	f.mu.Unlock()
+	f.touch()
+}

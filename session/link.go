@@ -1,0 +1,75 @@
+package session
+
+import (
+	"context"
+	stdsync "sync"
+
+	"rentop/remote"
+)
+
+// link is the connection that a session has at the moment, for those who need
+// one: it lets them wait for it, or hear why there is none.
+type link struct {
+	mu      stdsync.Mutex
+	conn    *remote.Conn
+	facts   *remote.Facts
+	err     error // of the last failed attempt
+	failed  int   // attempts that failed
+	final   bool  // err needs the person: waiting is useless
+	changed chan struct{}
+}
+
+func newLink() *link { return &link{changed: make(chan struct{})} }
+
+func (l *link) set(change func()) {
+	l.mu.Lock()
+	change()
+	close(l.changed)
+	l.changed = make(chan struct{})
+	l.mu.Unlock()
+}
+
+func (l *link) up(c *remote.Conn, f *remote.Facts) {
+	l.set(func() { l.conn, l.facts, l.err, l.final = c, f, nil, false })
+}
+
+func (l *link) down(err error, final bool) {
+	l.set(func() {
+		l.conn, l.err, l.final = nil, err, final
+		l.failed++
+	})
+}
+
+func (l *link) now() (*remote.Conn, *remote.Facts) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn, l.facts
+}
+
+// wait gives the connection. It returns the reason as soon as an attempt failed
+// for good, or for any reason where patient is false.
+func (l *link) wait(ctx context.Context, patient bool) (*remote.Conn, *remote.Facts, error) {
+	l.mu.Lock()
+	failed := l.failed
+	for {
+		conn, facts, err, final, n, ch := l.conn, l.facts, l.err, l.final, l.failed, l.changed
+		l.mu.Unlock()
+		switch {
+		case conn != nil:
+			return conn, facts, nil
+		case final && n > failed, final && patient:
+			return nil, nil, err
+		case !patient && n > failed:
+			return nil, nil, err
+		}
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			if err != nil {
+				return nil, nil, err
+			}
+			return nil, nil, ctx.Err()
+		}
+		l.mu.Lock()
+	}
+}

@@ -1,0 +1,242 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	stdsync "sync"
+	"sync/atomic"
+	"time"
+
+	"rentop/remote"
+	"rentop/remote/gpu"
+	"rentop/remote/provider"
+	"rentop/remote/tmux"
+	"rentop/session/billing"
+	"rentop/session/config"
+	"rentop/session/ledger"
+	"rentop/session/release"
+)
+
+// Session is rentop's live relation to one instance. Its state belongs to loop;
+// others send it functions and read View.
+type Session struct {
+	f      *Fleet
+	uid    string
+	cfg    config.Instance // never changes: an edit makes a new Session
+	plan   billing.Plan
+	prov   provider.Provider // nil: plain SSH
+	memory *remote.AuthMemory
+	ctx    context.Context
+	cancel context.CancelFunc
+	owned  stdsync.WaitGroup
+	inbox  chan func(*state)
+	view   atomic.Pointer[View]
+	link   *link
+	nudge  chan struct{}
+	start  stdsync.Once // keepConnected runs once
+
+	queue   transferQueue
+	release releaseSlot
+}
+
+// state is what loop owns.
+type state struct {
+	State    State
+	Reason   string
+	Since    time.Time
+	RetryAt  time.Time
+	rtt      time.Duration
+	address  string
+	facts    *remote.Facts
+	sample   *gpu.Sample
+	history  history
+	jobs     []tmux.Job
+	jobsErr  string
+	ended    map[string]bool // jobs whose end the ledger has
+	timeline ledger.Timeline
+	saved    Saved
+	watched  map[string]time.Time // newest file under each watched path
+	alerts   alerts
+	release  *release.View
+	provider provider.Status
+	asked    bool // provider holds an answer
+	dirty    bool
+}
+
+func newSession(f *Fleet, in config.Instance, uid string) *Session {
+	s := &Session{
+		f: f, uid: uid, cfg: in, memory: remote.NewAuthMemory(),
+		inbox: make(chan func(*state), 64), link: newLink(), nudge: make(chan struct{}, 1),
+	}
+	s.plan, _ = in.Plan() // checked when the config was read
+	s.prov = f.provider(in)
+	s.ctx, s.cancel = context.WithCancel(f.ctx)
+	s.queue.init(s)
+	s.view.Store(&View{Name: in.Name, Provider: in.Provider, Address: address(in), State: Idle, Reason: "not connected"})
+	return s
+}
+
+// address is what the config says, until ssh_config was asked.
+func address(in config.Instance) string {
+	line := in.SSH
+	if line == "" {
+		line = in.Host
+	}
+	t, err := remote.ParseTarget(line)
+	if err != nil {
+		return remote.Clean(line)
+	}
+	addr := remote.DirectEndpoint(t.User, t.Host, cmp.Or(t.Port, 22)).Address()
+	return strings.TrimPrefix(addr, "@") // the login is ssh_config's to say
+}
+
+// Name of the instance.
+func (s *Session) Name() string { return s.cfg.Name }
+
+// View is the newest picture of this session. It never blocks.
+func (s *Session) View() View { return *s.view.Load() }
+
+// loop owns the state until the session ends.
+func (s *Session) loop() {
+	defer s.owned.Wait()
+	defer s.cancel()
+	st := &state{State: Idle, Reason: "not connected", Since: s.f.opt.Now(), address: address(s.cfg), dirty: true}
+	s.readLedger(st)
+	s.resumeRelease()
+	if s.f.opt.Live {
+		s.Nudge()
+		if s.prov != nil {
+			s.owned.Go(s.watchProvider)
+		}
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if st.dirty {
+			s.publish(st)
+		}
+		select {
+		case change := <-s.inbox:
+			change(st)
+		case <-tick.C:
+			st.dirty = s.f.opt.Live
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// send has change made by loop; it is dropped where the session has ended.
+func (s *Session) send(change func(*state)) {
+	select {
+	case s.inbox <- func(st *state) { change(st); st.dirty = true }:
+	case <-s.ctx.Done():
+	}
+}
+
+// sendWait is send that returns when the change was made.
+func (s *Session) sendWait(change func(*state)) {
+	done := make(chan struct{})
+	s.send(func(st *state) { change(st); close(done) })
+	select {
+	case <-done:
+	case <-s.ctx.Done():
+	}
+}
+
+// set changes what the session is doing and why.
+func (s *Session) set(to State, reason string) {
+	s.send(func(st *state) { st.become(to, reason, s.f.opt.Now()) })
+}
+
+func (st *state) become(to State, reason string, now time.Time) {
+	if st.State != to {
+		st.Since = now
+	}
+	st.State, st.Reason = to, remote.Clean(reason)
+}
+
+// Nudge says that the person is there: connect now, do not wait.
+func (s *Session) Nudge() {
+	s.start.Do(func() { s.owned.Go(s.keepConnected) })
+	select {
+	case s.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// Ready connects where need be and returns when the instance can be used. On
+// the screen it waits through reconnects; a command gets the first refusal.
+func (s *Session) Ready(ctx context.Context) error {
+	_, _, err := s.connected(ctx)
+	return err
+}
+
+func (s *Session) connected(ctx context.Context) (*remote.Conn, *remote.Facts, error) {
+	if conn, facts := s.link.now(); conn != nil {
+		return conn, facts, nil
+	}
+	s.Nudge()
+	ctx, stop := withEnd(ctx, s.ctx)
+	defer stop()
+	conn, facts, err := s.link.wait(ctx, s.f.opt.Live)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.cfg.Name, err)
+	}
+	return conn, facts, nil
+}
+
+// withEnd is ctx that also ends with other.
+func withEnd(ctx, other context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(other, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Run implements remote.Runner over whatever connection there is; it waits for
+// one, and it does not repeat a script that a cut may have run.
+func (s *Session) Run(ctx context.Context, c remote.Cmd) error {
+	conn, _, err := s.connected(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Run(ctx, c)
+}
+
+// Exec runs a command line with the person's own streams. It returns
+// *remote.ExitError where the command ended with another code than 0.
+func (s *Session) Exec(ctx context.Context, line string, in io.Reader, out, errs io.Writer) error {
+	return s.Run(ctx, remote.Cmd{Script: line, Stdin: in, Stdout: out, Stderr: errs})
+}
+
+// Forward carries local to remoteAddr on the instance until ctx ends. ready is
+// called with the local address once it listens.
+func (s *Session) Forward(ctx context.Context, local, remoteAddr string, ready func(string)) error {
+	conn, _, err := s.connected(ctx)
+	if err != nil {
+		return err
+	}
+	return conn.Forward(ctx, local, remoteAddr, ready)
+}
+
+// Terminal gives the person the instance's own shell: inside tmux where there
+// is one, so that it is still there after a cut. It returns the shell's exit code.
+func (s *Session) Terminal(ctx context.Context, t remote.TerminalOptions) (int, error) {
+	conn, facts, err := s.connected(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if facts != nil && facts.Tmux != "" {
+		t.Script = tmux.AttachShell(s.statusLine())
+		stop := s.keepStatusLine(ctx, conn)
+		defer stop()
+	}
+	return conn.Terminal(ctx, t)
+}
+
+// errNotHere is a job that the instance does not know.
+var errNotHere = errors.New("no such job")
