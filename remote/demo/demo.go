@@ -17,6 +17,7 @@ const Kind = "demo"
 type Options struct {
 	Dir   string           // the demo's own folder, new or empty, removed at the end; "": a new one in the system's temporary folder
 	Clock func() time.Time // nil: time.Now
+	Jobs  bool             // start the instances' jobs too; else the caller does, which lets its ledger see the start
 }
 
 // Instance is one simulated machine, as plain data. Amounts are decimals.
@@ -37,8 +38,8 @@ type Instance struct {
 	WhileStopped string
 	DiskGB       int
 	PerGBMonth   string
-	Artifacts    []string // globs from the login's home: what must not be lost
-	Jobs         []Job    // what runs there from the start
+	Artifacts    []string // what must not be lost, in the config's form: "~/ckpt/**"
+	Jobs         []Job    // what should run there from the start
 }
 
 // Job is a command that belongs on an instance.

@@ -32,7 +32,7 @@ import (
 func begin(t *testing.T) *Fleet {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "demo")
-	f, err := Start(t.Context(), Options{Dir: dir})
+	f, err := Start(t.Context(), Options{Dir: dir, Jobs: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,11 @@ func start(ctx context.Context, o Options) (*Fleet, error) {
 		close(f.jobsRun)
 		return nil, errors.Join(err, f.Close())
 	}
-	go f.startJobs() // Close waits for it
+	if o.Jobs {
+		go f.startJobs() // Close waits for it
+	} else {
+		close(f.jobsRun)
+	}
 	context.AfterFunc(ctx, func() { f.Close() })
 	return f, nil
 }

@@ -92,8 +92,8 @@ func (f *Fleet) startJobs() {
 	close(f.jobsRun)
 }
 
-// WaitJobs returns when the instances' jobs run, which a little after Start they
-// do, or why one does not.
+// WaitJobs returns when the jobs that Options.Jobs asked for run, which a little
+// after Start they do, or why one does not.
 func (f *Fleet) WaitJobs(ctx context.Context) error {
 	select {
 	case <-f.jobsRun:
