@@ -97,9 +97,23 @@ func (t *sftpTransport) drop(c *sftp.Client) {
 	c.Close()
 }
 
-// ends says whether err ended the channel, and so the whole call.
-func (t *sftpTransport) ends(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, sftp.ErrSSHFxConnectionLost) || errors.Is(err, sftp.ErrSSHFxNoConnection)
+// ends says whether err ended the channel, and so the whole call. What is no
+// error of a file is put to the test.
+func (t *sftpTransport) ends(ctx context.Context, c *sftp.Client, err error) bool {
+	var status *sftp.StatusError
+	var local *fs.PathError
+	switch {
+	case ctx.Err() != nil || errors.Is(err, sftp.ErrSSHFxConnectionLost) || errors.Is(err, sftp.ErrSSHFxNoConnection):
+		return true
+	case err == nil, errors.As(err, &status), errors.As(err, &local), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission),
+		errors.Is(err, ErrChanged), errors.Is(err, ErrDiffers), errors.Is(err, ErrFull):
+		return false
+	}
+	if _, perr := c.Getwd(); perr != nil {
+		t.drop(c)
+		return true
+	}
+	return false
 }
 
 // sftpError gives a status its meaning; a bare failure is most often a full
@@ -198,7 +212,7 @@ func (t *sftpTransport) List(ctx context.Context, root string, emit func(Entry) 
 		walk = func(rel string) error {
 			infos, err := c.ReadDirContext(ctx, path.Join(root, rel))
 			if err != nil {
-				if rel == "" || t.ends(ctx, err) {
+				if rel == "" || t.ends(ctx, c, err) {
 					return &fs.PathError{Op: "list", Path: root, Err: err}
 				}
 				mu.Lock()
@@ -276,7 +290,7 @@ func (t *sftpTransport) Stat(ctx context.Context, root string, paths []string, e
 					g.Go(func() error {
 						fi, err := c.Lstat(path.Join(root, p))
 						if err != nil {
-							return t.onlyEnd(ctx, err)
+							return t.onlyEnd(ctx, c, err)
 						}
 						return give(c, p, fi)
 					})
@@ -286,7 +300,7 @@ func (t *sftpTransport) Stat(ctx context.Context, root string, paths []string, e
 			g.Go(func() error {
 				infos, err := c.ReadDirContext(ctx, path.Join(root, dir))
 				if err != nil {
-					return t.onlyEnd(ctx, err)
+					return t.onlyEnd(ctx, c, err)
 				}
 				want := map[string]bool{}
 				for _, p := range list {
@@ -308,8 +322,8 @@ func (t *sftpTransport) Stat(ctx context.Context, root string, paths []string, e
 
 // onlyEnd lets an error through that ends the call; a path that cannot be
 // looked up is as if it were not there.
-func (t *sftpTransport) onlyEnd(ctx context.Context, err error) error {
-	if t.ends(ctx, err) {
+func (t *sftpTransport) onlyEnd(ctx context.Context, c *sftp.Client, err error) error {
+	if t.ends(ctx, c, err) {
 		return err
 	}
 	return nil
@@ -327,7 +341,7 @@ func (t *sftpTransport) Hash(ctx context.Context, root string, paths []string, d
 			for i, p := range batch {
 				g.Go(func() error {
 					sums[i], errs[i] = sftpHash(c, path.Join(root, p))
-					return t.onlyEnd(ctx, errs[i])
+					return t.onlyEnd(ctx, c, errs[i])
 				})
 			}
 			if err := g.Wait(); err != nil {
@@ -397,7 +411,7 @@ func (t *sftpTransport) applySame(ctx context.Context, c *sftp.Client, root stri
 		for _, a := range actions[:n] {
 			g.Go(func() error {
 				err := sftpApply(c, root, a)
-				if t.ends(ctx, err) {
+				if t.ends(ctx, c, err) {
 					return errOr(err, ctx.Err())
 				}
 				mu.Lock()

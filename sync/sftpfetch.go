@@ -27,7 +27,7 @@ func (t *sftpTransport) Fetch(ctx context.Context, root, dst string, files []Ent
 			m.Current(e.Path)
 			d := &download{t: t, c: c, root: root, e: e, m: m, out: out}
 			e, err := d.run(ctx)
-			if t.ends(ctx, err) {
+			if t.ends(ctx, c, err) {
 				return errOr(ctx.Err(), err)
 			}
 			mu.Lock()

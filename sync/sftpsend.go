@@ -28,7 +28,7 @@ func (t *sftpTransport) Send(ctx context.Context, src, root string, files []Entr
 		one := func(ctx context.Context, e Entry) error {
 			u := &upload{t: t, c: c, root: root, e: e, m: m}
 			err := u.run(ctx, src)
-			if t.ends(ctx, err) {
+			if t.ends(ctx, c, err) {
 				return errOr(ctx.Err(), err)
 			}
 			mu.Lock()
@@ -87,7 +87,7 @@ func (u *upload) run(ctx context.Context, src string) error {
 	part := path.Join(u.root, partName(u.e))
 	dir := path.Dir(part)
 	if err := u.fill(ctx, f, part); err != nil {
-		if u.e.Size < largeFile && !u.t.ends(ctx, err) {
+		if u.e.Size < largeFile && !u.t.ends(ctx, u.c, err) {
 			u.c.Remove(part)
 		}
 		return sftpError(u.c, dir, err)
@@ -100,10 +100,10 @@ func (u *upload) run(ctx context.Context, src string) error {
 	if err == nil {
 		err = u.name(ctx, part)
 	}
-	if err != nil && !u.t.ends(ctx, err) {
+	if err != nil && !u.t.ends(ctx, u.c, err) {
 		u.c.Remove(part)
 	}
-	if u.e.Size >= largeFile && !u.t.ends(ctx, err) {
+	if u.e.Size >= largeFile && !u.t.ends(ctx, u.c, err) {
 		u.c.Remove(part + journalSuffix)
 	}
 	return sftpError(u.c, dir, err)
@@ -160,17 +160,17 @@ func (u *upload) resume(ctx context.Context, f *os.File, part string) (int64, er
 	}
 	j, err := u.c.Open(part + journalSuffix)
 	if err != nil {
-		return 0, u.t.onlyEnd(ctx, err)
+		return 0, u.t.onlyEnd(ctx, u.c, err)
 	}
 	text, err := io.ReadAll(io.LimitReader(j, 64))
 	j.Close()
 	if err != nil {
-		return 0, u.t.onlyEnd(ctx, err)
+		return 0, u.t.onlyEnd(ctx, u.c, err)
 	}
 	at := parseJournal(string(text), u.e.Size)
 	fi, err := u.c.Lstat(part)
 	if err != nil || at == 0 || !fi.Mode().IsRegular() || fi.Size() < at {
-		return 0, u.t.onlyEnd(ctx, err)
+		return 0, u.t.onlyEnd(ctx, u.c, err)
 	}
 	if err := copyMetered(ctx, u.sum, io.NewSectionReader(f, 0, at), nil); err != nil {
 		return 0, err
@@ -286,7 +286,7 @@ func (u *upload) name(ctx context.Context, part string) error {
 		}
 	}
 	err := sftpRename(u.c, part, name)
-	if err != nil && !u.t.ends(ctx, err) {
+	if err != nil && !u.t.ends(ctx, u.c, err) {
 		if fi, lerr := u.c.Lstat(name); lerr == nil && fi.IsDir() {
 			return errors.New("a folder is in its place")
 		}

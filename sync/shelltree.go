@@ -31,7 +31,11 @@ const (
 // enter goes to root, which is absolute.
 func enter(root string) string {
 	q := remote.Quote(root)
-	return fmt.Sprintf("cd -- %s 2>/dev/null || { [ -e %s ] || exit %d; cd -- %s; exit %d; }\n", q, q, exitNoRoot, q, exitBadRoot)
+	return fmt.Sprintf(`cd -- %[1]s 2>/dev/null || {
+[ -e %[1]s ] || ls -d -- %[1]s 2>&1 >/dev/null | grep -q 'ermission denied' || exit %[2]d
+cd -- %[1]s; exit %[3]d
+}
+`, q, exitNoRoot, exitBadRoot)
 }
 
 // rootError gives our exit codes their meaning.

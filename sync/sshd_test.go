@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,10 +93,20 @@ func TestTransportsOverSSH(t *testing.T) {
 				if name, _ := tr.Name(); c.as != "" && name != c.as {
 					t.Fatalf("opened %q, want %q", name, c.as)
 				}
-				return transporttest.Env{Transport: moved{tr, home}, Home: home, Exact: true, Small: small(t)}
+				return transporttest.Env{Transport: moved{tr, home}, Home: home, Exact: true, Small: small(t), Own: own(t, s.Home)}
 			})
 		})
 	}
+}
+
+// own gives files to whom home belongs.
+func own(t *testing.T, home string) func(string) {
+	fi, err := os.Stat(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := fi.Sys().(*syscall.Stat_t)
+	return func(p string) { os.Lchown(p, int(st.Uid), int(st.Gid)) }
 }
 
 // moved gives each test its own home on one server.

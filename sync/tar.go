@@ -47,9 +47,10 @@ const (
 // tarTransport needs sh, find, xargs, sha256sum and tar on the instance.
 type tarTransport struct {
 	shell
-	why string
-	run string // this process's temporary names
-	n   atomic.Int64
+	why   string
+	run   string // this process's temporary names
+	n     atomic.Int64
+	calls atomic.Int64
 
 	splits atomic.Int64 // how often a batch may still be halved
 }
@@ -117,6 +118,7 @@ func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry
 	var mu stdsync.Mutex // one done at a time
 	var full atomic.Bool
 	t.splits.Store(maxSplits)
+	run := fmt.Sprintf("%s%s-%d", tmpPrefix, t.run, t.calls.Add(1))
 	report := func(e Entry, err error) {
 		if errors.Is(err, ErrFull) {
 			full.Store(true)
@@ -127,7 +129,7 @@ func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(batchesUp + 1)
-	g.Go(func() error { return t.sweep(gctx, root) })
+	g.Go(func() error { return t.sweep(gctx, root, run) })
 	plain, odd := splitOdd(files)
 	for _, files := range append(batches(plain, batchBytes, batchNames), batches(odd, batchBytes, batchNames)...) {
 		if gctx.Err() != nil {
@@ -140,23 +142,23 @@ func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry
 				}
 				return nil
 			}
-			return t.batch(src, root, files, m, report).send(gctx)
+			return t.batch(run, src, root, files, m, report).send(gctx)
 		})
 	}
 	return errOr(g.Wait(), ctx.Err())
 }
 
-func (t *tarTransport) batch(src, root string, files []Entry, m Meter, done func(Entry, error)) *batch {
-	return &batch{t: t, src: src, root: root, files: files, meter: m, done: done, told: map[string]bool{},
-		tmp: fmt.Sprintf("%s%s-%d", tmpPrefix, t.run, t.n.Add(1))}
+func (t *tarTransport) batch(run, src, root string, files []Entry, m Meter, done func(Entry, error)) *batch {
+	return &batch{t: t, run: run, src: src, root: root, files: files, meter: m, done: done, told: map[string]bool{},
+		tmp: fmt.Sprintf("%s-%d", run, t.n.Add(1))}
 }
 
 // sweep removes what killed runs left in root: the temporary folders with the
 // name of a control folder whose script is gone.
-func (t *tarTransport) sweep(ctx context.Context, root string) error {
+func (t *tarTransport) sweep(ctx context.Context, root, run string) error {
 	script := enter(root) + `for c in ./` + tmpPrefix + `*.ctl; do
 [ -d "$c" ] && [ ! -L "$c" ] || continue
-case $c in ./` + tmpPrefix + t.run + `-*) continue;; esac
+case $c in ./` + run + `-*) continue;; esac
 p=$(cat "$c/pid" 2>/dev/null)
 if [ -n "$p" ]; then kill -0 "$p" 2>/dev/null && continue; else [ -n "$(find "$c" -maxdepth 0 -mmin +1)" ] || continue; fi
 t=${c#./}; t=${t%.ctl}
@@ -174,6 +176,7 @@ exit 0`
 // batch is one stream of files.
 type batch struct {
 	t         *tarTransport
+	run       string // the call that it belongs to
 	src, root string
 	files     []Entry
 	tmp       string // name of the temporary folders
@@ -226,7 +229,7 @@ func (b *batch) ended(ctx context.Context, err error) error {
 	}
 	if code == exitNoEnd && !errors.Is(reason, ErrFull) && len(rest) > 1 && b.t.splits.Add(-1) >= 0 {
 		for _, half := range [][]Entry{rest[:len(rest)/2], rest[len(rest)/2:]} {
-			if err := b.t.batch(b.src, b.root, half, b.meter, b.done).send(ctx); err != nil {
+			if err := b.t.batch(b.run, b.src, b.root, half, b.meter, b.done).send(ctx); err != nil {
 				return err
 			}
 		}
@@ -386,7 +389,7 @@ func (b *batch) reason(messages, p string) error {
 	var last string
 	for line := range strings.Lines(messages) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "tar: "+p+": ") {
+		if strings.HasPrefix(line, "tar: "+p+": ") || strings.HasPrefix(line, "tar: "+path.Dir(p)+": ") {
 			return toolError(shortReason(line))
 		}
 		if strings.Contains(line, ": ") && !strings.Contains(line, "Exiting with failure") {

@@ -197,7 +197,12 @@ func small(t *testing.T) string {
 	if os.Getuid() != 0 || !strings.HasSuffix(t.Name(), "/disk_full") {
 		return ""
 	}
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("", "rentop-small-") // t.TempDir lies below a folder that other users cannot enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(dir, 0o777)
+	t.Cleanup(func() { os.Remove(dir) })
 	if err := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=777", "tmpfs", dir).Run(); err != nil {
 		t.Logf("no small file system: %v", err)
 		return ""

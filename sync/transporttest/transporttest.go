@@ -25,10 +25,11 @@ import (
 // Env is one transport under test.
 type Env struct {
 	Transport sync.Transport
-	Home      string // the login's home folder, as this process sees it; empty
-	Exact     bool   // keeps times finer than a second
-	Small     string // a folder on the instance with about 1 MB of space; "" skips
-	Unsafe    bool   // the transport lives on this machine: no interruption between the sides
+	Home      string            // the login's home folder, as this process sees it; empty
+	Exact     bool              // keeps times finer than a second
+	Small     string            // a folder on the instance with about 1 MB of space; "" skips
+	Own       func(path string) // gives a file made by the test to the login; nil: it is
+	Unsafe    bool              // the transport lives on this machine: no interruption between the sides
 }
 
 // Run runs the suite; open makes a fresh instance for each test.
@@ -91,6 +92,7 @@ func (s *suite) file(dir, name string, data []byte) sync.Entry {
 		s.Fatal(err)
 	}
 	os.Chmod(filepath.Dir(p), 0o777)
+	defer s.own(p)
 	if err := os.WriteFile(p, data, 0o644); err != nil {
 		s.Fatal(err)
 	}
@@ -125,12 +127,20 @@ func (s *suite) collect(got map[string]error) func(sync.Entry, error) {
 	}
 }
 
+func (s *suite) own(p string) {
+	if s.Own != nil && strings.HasPrefix(p, s.Home+"/") {
+		s.Own(filepath.Dir(p))
+		s.Own(p)
+	}
+}
+
 func (s *suite) dirs(dir string, names ...string) {
 	for _, n := range names {
 		if err := os.MkdirAll(filepath.Join(dir, n), 0o777); err != nil {
 			s.Fatal(err)
 		}
 		os.Chmod(filepath.Join(dir, n), 0o777)
+		s.own(filepath.Join(dir, n))
 	}
 }
 
