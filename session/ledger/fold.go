@@ -18,6 +18,8 @@ const (
 	grace = 5 * time.Minute
 	// silence makes a state unconfirmed. A live session observes more often.
 	silence = 15 * time.Minute
+	// oldest is the first year in which an instance can have started.
+	oldest = 2000
 	// maxNotes bounds Timeline.Notes; the newest are kept.
 	maxNotes = 12
 )
@@ -154,6 +156,9 @@ func (f *folder) observation(data json.RawMessage) (Observation, error) {
 func (f *folder) running(e *fact, o Observation) {
 	if o.StartedAt.After(e.at) {
 		o.StartedAt = e.at // its clock is ahead of ours
+	}
+	if o.StartedAt.Year() < oldest {
+		o.StartedAt = time.Time{} // a clock that was never set: not readable
 	}
 	switch f.state() {
 	case billing.Running:
