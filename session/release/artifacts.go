@@ -45,8 +45,8 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 		f.Summary = "no artifacts are configured"
 		return f
 	}
-	if m.d.Runner == nil {
-		return unknown(CheckArtifacts, "there is no connection", "connect, or type the name to go on without")
+	if m.runner == nil {
+		return unknown(CheckArtifacts, m.offline, "connect, or type the name to go on without")
 	}
 	var files, bad, unread int
 	var size, badSize int64
@@ -88,7 +88,7 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 		for i, l := range list {
 			paths[i] = l.path
 		}
-		sums, err := remoteHash(ctx, m.d.Runner, paths, m.counting(CheckArtifacts, "hashing on the instance", len(paths)))
+		sums, err := remoteHash(ctx, m.runner, paths, m.counting(CheckArtifacts, "hashing on the instance", len(paths)))
 		if err != nil {
 			unread++
 			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: "could not be checked: " + why(err), Lost: true})
@@ -255,7 +255,7 @@ printf 'e \0'
 `
 	var l listing
 	whole, missing := false, false
-	err := records(ctx, m.d.Runner, script, nil, func(rec []byte) error {
+	err := records(ctx, m.runner, script, nil, func(rec []byte) error {
 		if len(rec) < 2 || rec[1] != ' ' {
 			return fmt.Errorf("a record that is not understood: %s", remote.Short(string(rec), 100))
 		}
@@ -298,7 +298,7 @@ printf 'e \0'
 func (m *Machine) artifactsMoved(ctx context.Context) []string {
 	var changed []string
 	for _, a := range m.d.Artifacts {
-		if otherPlace.MatchString(a.To) || a.To == "" || m.d.Runner == nil {
+		if otherPlace.MatchString(a.To) || a.To == "" || m.runner == nil {
 			continue
 		}
 		list, _, err := m.matchArtifact(ctx, a)

@@ -370,7 +370,7 @@ func TestUnreachable(t *testing.T) {
 			w := newWorld(t)
 			cut(w)
 			v := w.inspect()
-			for _, id := range []CheckID{CheckArtifacts, CheckUnsaved, CheckGit, CheckEnv} {
+			for _, id := range []CheckID{CheckJobs, CheckArtifacts, CheckUnsaved, CheckGit, CheckEnv} {
 				if c := line(v, id); c.State != Unknown || !strings.Contains(c.Summary+c.Evidence0(), "could not be checked") {
 					t.Errorf("%s: %+v", id, c)
 				}

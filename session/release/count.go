@@ -5,6 +5,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -18,12 +19,13 @@ func CountUnsaved(ctx context.Context, d Deps) (files int, bytes int64, err erro
 	d = d.filled()
 	d.Journal = &MemoryJournal{}
 	m := newMachine(d, CheckOnly, newRunID())
+	m.connect(ctx)
 	s, err := m.scan(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
 	trees, err := m.readGit(ctx, s.gits)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNoGit) { // without git every file of a tree counts
 		return 0, 0, err
 	}
 	saved := map[string]bool{}

@@ -73,14 +73,14 @@ var envName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 
 func (m *Machine) checkEnv(ctx context.Context) finding {
 	const cure = "check again, or type the name to go on without"
-	if m.d.Runner == nil {
-		return unknown(CheckEnv, "there is no connection", cure)
+	if m.runner == nil {
+		return unknown(CheckEnv, m.offline, cure)
 	}
 	if m.d.EnvDir == "" {
 		return unknown(CheckEnv, "there is no folder to keep it in", cure)
 	}
 	m.active(CheckEnv, "capturing packages, driver and GPUs")
-	files, failed, err := readEnv(ctx, m.d.Runner)
+	files, failed, err := readEnv(ctx, m.runner)
 	if err != nil {
 		return unknown(CheckEnv, why(err), cure)
 	}

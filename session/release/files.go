@@ -108,7 +108,7 @@ func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]
 			compare = append(compare, f.path)
 		}
 	}
-	sums, err := remoteHash(ctx, m.d.Runner, compare, m.counting(CheckUnsaved, "comparing with copies here", len(compare)))
+	sums, err := remoteHash(ctx, m.runner, compare, m.counting(CheckUnsaved, "comparing with copies here", len(compare)))
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ func FuzzScan(f *testing.F) {
 	f.Add([]byte("f -1 1 2 /x\x00"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		m := newMachine(Deps{Instance: "x", Runner: answerErr{out}}.filled(), CheckOnly, "r")
+		m.runner = m.d.Runner
 		s, err := m.scan(t.Context())
 		if err != nil {
 			return
@@ -54,6 +55,7 @@ func FuzzGit(f *testing.F) {
 	f.Add([]byte("t /p\x00x broken\x00e \x00E \x00"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		m := newMachine(Deps{Instance: "x", Runner: answerErr{out}}.filled(), CheckOnly, "r")
+		m.runner = m.d.Runner
 		trees, err := m.readGit(t.Context(), []string{"/p"})
 		c := m.checkGit(trees, err)
 		if err != nil && c.State != Unknown || err == nil && len(trees) != 1 {
@@ -107,6 +109,7 @@ func FuzzList(f *testing.F) {
 	f.Add([]byte("d /r\x00f 1 2 3 ./../../etc/passwd\x00e \x00"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		m := newMachine(Deps{Instance: "x", Base: "/here", Runner: answerErr{out}}.filled(), CheckOnly, "r")
+		m.runner = m.d.Runner
 		list, _, err := m.matchArtifact(t.Context(), Artifact{"~/out", "dst"})
 		if err != nil {
 			return

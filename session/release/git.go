@@ -88,7 +88,7 @@ func (m *Machine) readGit(ctx context.Context, dirs []string) ([]gitTree, error)
 		}
 		return n
 	}
-	err := records(ctx, m.d.Runner, gitScript, stdin(dirs), func(rec []byte) error {
+	err := records(ctx, m.runner, gitScript, stdin(dirs), func(rec []byte) error {
 		if len(rec) < 2 || rec[1] != ' ' || whole {
 			return fmt.Errorf("a record that is not understood: %s", remote.Short(string(rec), 100))
 		}

@@ -11,8 +11,11 @@ import (
 )
 
 func (m *Machine) checkJobs(ctx context.Context) finding {
+	if m.runner == nil {
+		return unknown(CheckJobs, m.offline, "connect, or type the name to go on without")
+	}
 	if m.d.Jobs == nil {
-		return unknown(CheckJobs, "there is no connection", "connect, or type the name to go on without")
+		return unknown(CheckJobs, "nothing lists jobs here", "type the name to go on without")
 	}
 	jobs, err := m.d.Jobs(ctx)
 	if err != nil {

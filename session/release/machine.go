@@ -49,6 +49,8 @@ type Machine struct {
 
 	// Run's goroutine only.
 	rounds    int
+	runner    remote.Runner // nil: the instance did not answer at the beginning of the round,
+	offline   string        // for this reason
 	round     map[CheckID]finding
 	moving    map[string]bool // files seen to change while this run looked
 	snapshots []takenSnapshot
@@ -297,7 +299,7 @@ func (m *Machine) await(ctx context.Context) (Decision, error) {
 			}
 			m.v.Why = fmt.Sprintf("a %s snapshot cannot be taken here", d.Snapshot)
 		case DecidePull:
-			if m.d.OpenTransport != nil && m.d.Runner != nil {
+			if m.d.OpenTransport != nil && m.runner != nil {
 				m.v.Why = ""
 				return d, nil
 			}
@@ -391,7 +393,7 @@ func (m *Machine) store() {
 	h := sha256.New()
 	fmt.Fprintln(h, v.ID, v.Goal, m.rounds)
 	for _, c := range v.Checks {
-		fmt.Fprintf(h, "%s %s %s\n", c.ID, c.State, m.round[c.ID].digest())
+		fmt.Fprintf(h, "%s %s %s\n", c.ID, c.State, m.round[c.ID].sum)
 		if c.State != Failed && c.State != Unknown && c.State != Waived {
 			continue
 		}

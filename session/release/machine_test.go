@@ -302,7 +302,7 @@ func TestUnreachableDestroyed(t *testing.T) {
 	w := newWorld(t)
 	w.sh.down = true
 	v, p, err := w.release(Destroy, typeName)
-	if err != nil || v.Phase != Review || len(p.seen) != 1 || len(p.seen[0].Fails()) != 4 {
+	if err != nil || v.Phase != Review || len(p.seen) != 1 || len(p.seen[0].Fails()) != 5 {
 		t.Fatalf("%v\n%s", err, text(v))
 	}
 }
@@ -473,6 +473,7 @@ func TestWholeMachine(t *testing.T) {
 	w := newWorld(t)
 	w.deps.Roots, w.deps.Since = nil, time.Now().Add(time.Hour)
 	m := newMachine(w.deps.filled(), CheckOnly, "r")
+	m.runner = m.d.Runner
 	start := time.Now()
 	s, err := m.scan(t.Context())
 	if err != nil {

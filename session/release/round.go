@@ -24,6 +24,7 @@ var order = []CheckID{CheckJobs, CheckArtifacts, CheckUnsaved, CheckGit, CheckEn
 type finding struct {
 	Check
 	rests map[string]string
+	sum   string     // digest of rests
 	files []fileStat // of CheckUnsaved: what would be lost
 }
 
@@ -59,6 +60,7 @@ func (m *Machine) set(f finding) {
 	if f.At.IsZero() {
 		f.At = m.d.Clock.Now()
 	}
+	f.sum = f.digest()
 	m.round[f.ID] = f
 	m.v.Checks[slices.Index(order, f.ID)] = f.Check
 	m.publish()
@@ -83,6 +85,7 @@ func (m *Machine) checkAll(ctx context.Context) error {
 // long hashing of artifacts first, then the look for files that changed, so
 // that a file which changes while it is hashed is seen.
 func (m *Machine) checks(ctx context.Context) error {
+	m.connect(ctx)
 	var trees []gitTree
 	var gitErr error
 	steps := []struct {
@@ -116,6 +119,20 @@ func (m *Machine) checks(ctx context.Context) error {
 		m.set(f)
 	}
 	return nil
+}
+
+// connect finds out once a round whether the instance answers: a dead one must
+// not be waited for in every line.
+func (m *Machine) connect(ctx context.Context) {
+	m.runner, m.offline = m.d.Runner, ""
+	if m.runner == nil {
+		m.offline = "there is no connection"
+		return
+	}
+	err := m.runner.Run(ctx, remote.Cmd{Script: "exit 0"})
+	if _, ran := remote.ExitCode(err); !ran {
+		m.runner, m.offline = nil, why(err)
+	}
 }
 
 // recheck does every check again behind the picture that was approved and

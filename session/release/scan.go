@@ -74,13 +74,13 @@ type scan struct {
 
 // scan looks once. A scan that did not come whole is an error.
 func (m *Machine) scan(ctx context.Context) (*scan, error) {
-	if m.d.Runner == nil {
-		return nil, errors.New("there is no connection")
+	if m.runner == nil {
+		return nil, errors.New(m.offline)
 	}
 	s := &scan{packaged: map[string]bool{}}
 	whole := false
 	seen := map[string]bool{}
-	err := records(ctx, m.d.Runner, scanScript(m.d.Since, m.d.Roots), nil, func(rec []byte) error {
+	err := records(ctx, m.runner, scanScript(m.d.Since, m.d.Roots), nil, func(rec []byte) error {
 		if whole || len(rec) < 2 || rec[1] != ' ' {
 			return fmt.Errorf("a record that is not understood: %s", remote.Short(string(rec), 100))
 		}

@@ -183,6 +183,60 @@ func TestProviderSnapshot(t *testing.T) {
 	}
 }
 
+// A snapshot that was taken before a crash counts after it, once it was proven
+// whole again; one that was only begun is told as not known.
+func TestSnapshotsAfterACrash(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.there("data/labels.csv", "labels")
+	die := func(kind SnapshotKind, step string) {
+		j := &killJournal{}
+		j.entries, _ = w.deps.Journal.Load(t.Context())
+		w.deps.Journal = j
+		var m *Machine
+		w.deps.Changed = func(v View) {
+			if v.Phase == Waiting {
+				if v.Checks[5].State == Passed && step == "" {
+					j.dead = true
+				}
+				m.Decide(Decision{Kind: DecideSnapshot, Snapshot: kind})
+			}
+			if v.Phase == Saving && step == "before the end" {
+				j.dead = true
+			}
+		}
+		m, err := New(w.deps, Destroy)
+		must(t, err)
+		if err := m.Run(t.Context()); !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		j.dead = false
+	}
+	resumed := func() View {
+		var m *Machine
+		w.deps.Changed = func(v View) {
+			if v.Phase == Waiting {
+				w.lastView = v
+				m.Decide(Decision{Kind: DecideCancel})
+			}
+		}
+		m, err := Resume(t.Context(), w.deps)
+		if err != nil || m == nil {
+			t.Fatal(m, err)
+		}
+		must(t, m.Run(t.Context()))
+		return w.lastView
+	}
+	die(PortableSnapshot, "")
+	if v := resumed(); len(v.Lost) != 0 || line(v, CheckSnapshot).State != Passed {
+		t.Errorf("%s", text(v))
+	}
+	die(ProviderSnapshot, "before the end")
+	if v := resumed(); !strings.Contains(line(v, CheckSnapshot).Summary, "not known") {
+		t.Errorf("%s", text(v))
+	}
+}
+
 func TestPull(t *testing.T) {
 	w := newWorld(t)
 	w.fastEnv()

@@ -1,0 +1,323 @@
+// The portable snapshot: an archive streamed here while it is made there. Its
+// SHA-256 is taken on both sides, and it is unpacked in passing, so that its
+// manifest says what the archive really holds; a file is saved by it only while
+// the manifest still fits.
+
+package release
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"rentop/remote"
+)
+
+// archiveScript streams a compressed tar of the NUL-ended paths on stdin. Its
+// stderr ends with "rentop-sum HASH TAR-EXIT COMPRESSOR-EXIT".
+const archiveScript = `LC_ALL=C; export LC_ALL
+d=$(mktemp -d "${TMPDIR:-/tmp}/rentop-snap.XXXXXX" 2>/dev/null || mktemp -d /dev/shm/rentop-snap.XXXXXX) || exit 3
+trap 'rm -rf "$d"' EXIT
+trap 'exit 1' HUP INT TERM PIPE
+cat >"$d/list" || exit 3
+if command -v sha256sum >/dev/null 2>&1; then S='sha256sum'; elif command -v shasum >/dev/null 2>&1; then S='shasum -a 256'; else S='openssl dgst -sha256 -r'; fi
+mkfifo "$d/fifo" || exit 3
+$S <"$d/fifo" >"$d/sum" & sum=$!
+cd / || exit 3
+if tar --version 2>/dev/null | grep -q -e 'GNU tar' -e bsdtar; then pack() { tar -cf - --null -T "$d/list"; }
+else
+  [ "$(wc -c <"$d/list")" -le 20000 ] || { echo 'the tar there takes no list: choose folders instead of so many files' >&2; exit 8; }
+  pack() { xargs -0 -n 10000 tar -cf - <"$d/list"; }
+fi
+{ pack 2>"$d/err"; echo $? >"$d/tar"; } | { COMPRESS; echo $? >"$d/z"; } | tee "$d/fifo"
+wait "$sum"
+tail -n 3 "$d/err" >&2
+printf 'rentop-sum %s %s %s\n' "$(cut -c1-64 <"$d/sum")" "$(cat "$d/tar")" "$(cat "$d/z")" >&2
+`
+
+var archiveSum = regexp.MustCompile(`rentop-sum ([0-9a-f]{64}) (\d+) (\d+)\n?$`)
+
+// portable makes a portable snapshot. Paths may begin with "~/"; none means all
+// that is unsaved.
+func (m *Machine) portable(ctx context.Context, paths []string) (takenSnapshot, error) {
+	taken := takenSnapshot{Kind: PortableSnapshot}
+	if m.runner == nil {
+		return taken, errors.New(m.offline)
+	}
+	var list []string
+	for _, p := range paths {
+		if rest, ok := strings.CutPrefix(p, "~"); ok && (rest == "" || rest[0] == '/') {
+			p = m.home + rest
+		}
+		if !path.IsAbs(p) {
+			p = path.Join(m.home, p)
+		}
+		list = append(list, strings.TrimPrefix(path.Clean(p), "/"))
+	}
+	if len(paths) == 0 {
+		for _, f := range m.round[CheckUnsaved].files {
+			list = append(list, strings.TrimPrefix(f.path, "/"))
+		}
+	}
+	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
+	if len(list) == 0 {
+		return taken, errors.New("there is nothing to keep: nothing is unsaved and no path was named")
+	}
+	for i, p := range list {
+		if p[0] == '-' {
+			list[i] = "./" + p
+		}
+	}
+	suffix, compress := ".tar.gz", "gzip -c -1"
+	if out, err := remote.Output(ctx, m.runner, "command -v zstd >/dev/null 2>&1 && echo yes; exit 0"); err != nil {
+		return taken, err
+	} else if strings.TrimSpace(string(out)) == "yes" {
+		suffix, compress = ".tar.zst", "zstd -q -c -3 -T0"
+	}
+	if err := os.MkdirAll(m.d.SnapshotDir, 0o700); err != nil {
+		return taken, err
+	}
+	final := filepath.Join(m.d.SnapshotDir, m.snapName()+suffix)
+	if _, err := os.Lstat(final); err == nil {
+		return taken, fmt.Errorf("%s exists already", final)
+	}
+	f, err := os.CreateTemp(m.d.SnapshotDir, ".rentop-*.part")
+	if err != nil {
+		return taken, err
+	}
+	defer os.Remove(f.Name()) // gone by its final name where all went well
+	manifest, sum, size, err := m.receive(ctx, f, strings.Replace(archiveScript, "COMPRESS", compress, 1), list, suffix)
+	if err != nil {
+		_ = f.Close()
+		return taken, err
+	}
+	text := manifestText(manifest)
+	if err := writeBeside(final+".sha256", text); err != nil {
+		_ = f.Close()
+		return taken, err
+	}
+	if err := m.copyEnv(strings.TrimSuffix(final, suffix) + ".env"); err != nil {
+		_ = f.Close()
+		return taken, err
+	}
+	if err := commit(f, final, nil); err != nil {
+		return taken, err
+	}
+	here, err := localHash(ctx, final)
+	if err == nil && here != sum {
+		err = errors.New("what was written differs from what was sent")
+	}
+	if err != nil {
+		return taken, fmt.Errorf("read %s back: %w", final, err)
+	}
+	ms := sha256.Sum256(text)
+	taken.File, taken.SHA256, taken.Manifest = final, sum, hex.EncodeToString(ms[:])
+	taken.Files, taken.Size = len(manifest), size
+	return taken, nil
+}
+
+// receive streams the archive into f, hashes it and reads it in passing, and
+// compares with what the instance says it sent.
+func (m *Machine) receive(ctx context.Context, f *os.File, script string, list []string, suffix string) (manifest map[string]string, sum string, size int64, err error) {
+	pr, pw := io.Pipe()
+	type unpacked struct {
+		manifest map[string]string
+		err      error
+	}
+	read := make(chan unpacked, 1)
+	go func() {
+		mf, err := unpack(pr, suffix)
+		// Drain, so that the archive arrives whole even where it cannot be read.
+		_, _ = io.Copy(io.Discard, pr)
+		read <- unpacked{mf, err}
+	}()
+	h := sha256.New()
+	var stderr tailWriter
+	out := &countWriter{w: io.MultiWriter(f, h, pw)}
+	next := m.d.Clock.Now()
+	out.each = func(n int64) {
+		if now := m.d.Clock.Now(); now.Sub(next) > 0 {
+			next = now.Add(200 * time.Millisecond)
+			m.active(CheckSnapshot, "taking a portable snapshot: "+bytesText(n)+" here")
+		}
+	}
+	err = m.runner.Run(ctx, remote.Cmd{Script: script, Stdin: stdin(list), Stdout: out, Stderr: &stderr})
+	pw.CloseWithError(errors.Join(err, out.err)) // nil is io.EOF
+	got := <-read
+	if err == nil {
+		err = out.err
+	}
+	if err != nil {
+		return nil, "", 0, fmt.Errorf("take a portable snapshot: %w%s", err, stderr.say())
+	}
+	said := archiveSum.FindSubmatch(stderr.tail)
+	switch {
+	case said == nil:
+		return nil, "", 0, errors.New("take a portable snapshot: the instance did not finish it" + stderr.say())
+	case string(said[2]) != "0":
+		return nil, "", 0, errors.New("take a portable snapshot: files changed or could not be read while they were archived; end the job first" + stderr.say())
+	case string(said[3]) != "0":
+		return nil, "", 0, errors.New("take a portable snapshot: compressing failed on the instance" + stderr.say())
+	}
+	sum = hex.EncodeToString(h.Sum(nil))
+	if sum != string(said[1]) {
+		return nil, "", 0, errors.New("take a portable snapshot: the archive here differs from the one sent")
+	}
+	if got.err != nil {
+		return nil, "", 0, fmt.Errorf("take a portable snapshot: the archive cannot be read: %w", got.err)
+	}
+	return got.manifest, sum, out.n, nil
+}
+
+// unpack reads an archive and hashes each regular file in it.
+func unpack(r io.Reader, suffix string) (map[string]string, error) {
+	var plain io.Reader
+	if suffix == ".tar.zst" {
+		d, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		plain = d
+	} else {
+		d, err := gzip.NewReader(bufio.NewReader(r))
+		if err != nil {
+			return nil, err
+		}
+		plain = d
+	}
+	manifest := map[string]string{}
+	for tr := tar.NewReader(plain); ; {
+		hdr, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			_, err := io.Copy(io.Discard, plain) // the compressor's own checksum is at the end
+			return manifest, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		name := path.Join("/", hdr.Name)
+		switch hdr.Typeflag {
+		case tar.TypeReg:
+			h := sha256.New()
+			if _, err := io.Copy(h, tr); err != nil {
+				return nil, err
+			}
+			manifest[name] = hex.EncodeToString(h.Sum(nil))
+		case tar.TypeLink:
+			if sum, ok := manifest[path.Join("/", hdr.Linkname)]; ok {
+				manifest[name] = sum
+			}
+		}
+	}
+}
+
+// manifestText is the manifest as `sha256sum -c` reads it, from the archive's
+// root.
+func manifestText(manifest map[string]string) []byte {
+	var b strings.Builder
+	for _, p := range sortedKeys(manifest) {
+		name := strings.TrimPrefix(p, "/")
+		if esc := nameEscaper.Replace(name); esc != name {
+			b.WriteByte('\\')
+			name = esc
+		}
+		b.WriteString(manifest[p] + "  " + name + "\n")
+	}
+	return []byte(b.String())
+}
+
+var (
+	nameEscaper   = strings.NewReplacer("\\", "\\\\", "\n", "\\n", "\r", "\\r")
+	nameUnescaper = strings.NewReplacer("\\\\", "\\", "\\n", "\n", "\\r", "\r")
+)
+
+func parseManifest(text []byte) (map[string]string, error) {
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		esc := strings.HasPrefix(line, `\`)
+		sum, name, ok := strings.Cut(strings.TrimPrefix(line, `\`), "  ")
+		if !ok || len(sum) != 64 || name == "" {
+			return nil, fmt.Errorf("a manifest line that is not understood: %s", remote.Short(line, 100))
+		}
+		if esc {
+			name = nameUnescaper.Replace(name)
+		}
+		out["/"+name] = sum
+	}
+	return out, nil
+}
+
+// provenArchive reads an archive and its manifest from disk now; the manifest
+// counts only where both are as they were made.
+func provenArchive(ctx context.Context, s takenSnapshot) (map[string]string, error) {
+	sum, err := localHash(ctx, s.File)
+	if err != nil {
+		return nil, fmt.Errorf("read the snapshot: %w", err)
+	}
+	if sum != s.SHA256 {
+		return nil, fmt.Errorf("%s is not as it was made: its SHA-256 differs", s.File)
+	}
+	text, err := os.ReadFile(s.File + ".sha256")
+	if err != nil {
+		return nil, fmt.Errorf("read the snapshot's manifest: %w", err)
+	}
+	if ms := sha256.Sum256(text); hex.EncodeToString(ms[:]) != s.Manifest {
+		return nil, fmt.Errorf("%s is not as it was made: its SHA-256 differs", s.File+".sha256")
+	}
+	return parseManifest(text)
+}
+
+type countWriter struct {
+	w    io.Writer
+	n    int64
+	each func(int64)
+	err  error
+}
+
+// Write takes everything, also after an error: the instance must not block.
+func (c *countWriter) Write(p []byte) (int, error) {
+	if c.err == nil {
+		_, c.err = c.w.Write(p)
+	}
+	c.n += int64(len(p))
+	c.each(c.n)
+	return len(p), nil
+}
+
+// tailWriter keeps the last 4 KiB.
+type tailWriter struct{ tail []byte }
+
+func (t *tailWriter) Write(p []byte) (int, error) {
+	t.tail = append(t.tail, p...)
+	if n := len(t.tail) - 4096; n > 0 {
+		t.tail = append(t.tail[:0], t.tail[n:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tailWriter) say() string {
+	if s := strings.TrimSpace(archiveSum.ReplaceAllString(string(t.tail), "")); s != "" {
+		return ": " + remote.Short(s, 200)
+	}
+	return ""
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
