@@ -71,24 +71,24 @@ func Output(ctx context.Context, r Runner, script string) ([]byte, error) {
 	if err == nil && b.over {
 		err = ErrTooLong
 	}
-	return b.Bytes(), err
+	return b.kept.Bytes(), err
 }
 
+// limitedBuffer keeps the first max bytes and drains the rest: a channel that
+// nobody reads would block. The buffer has a name so that its ReadFrom is not ours.
 type limitedBuffer struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	max  int
 	over bool
 }
 
 func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if room := b.max - b.Len(); len(p) > room {
+	if room := b.max - b.kept.Len(); len(p) > room {
 		b.over = true
-		if room > 0 {
-			b.Buffer.Write(p[:room])
-		}
-		return len(p), nil // drain: never block the channel
+		b.kept.Write(p[:max(room, 0)])
+		return len(p), nil
 	}
-	return b.Buffer.Write(p)
+	return b.kept.Write(p)
 }
 
 // Quote makes one word of s for a POSIX shell. It is the only place that quotes.

@@ -83,7 +83,7 @@ func probe(ctx context.Context, c *channels) (*Facts, error) {
 		return nil, ErrTooLong
 	}
 	at := time.Now()
-	f, err := parseProbe(out.Bytes())
+	f, err := parseProbe(out.kept.Bytes())
 	if err != nil {
 		return nil, err
 	}

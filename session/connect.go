@@ -1,7 +1,6 @@
 package session
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,7 +163,7 @@ func (s *Session) dial(ctx context.Context, stage func(string)) (*remote.Conn, e
 	var ask remote.Asker = asker{s}
 	return remote.Dial(ctx, ep, remote.DialOptions{
 		Instance: s.cfg.Name, UID: s.uid, Ask: ask, Secrets: s.f.opt.Secrets, HostKeys: s.f.keys,
-		Memory: s.memory, AcceptHostKey: cmp.Or(s.f.opt.HostKeys[s.cfg.Name], s.f.opt.AcceptHostKey),
+		Memory: s.memory, AcceptHostKey: s.f.opt.AcceptHostKey,
 		OnStage:  stage,
 		OnHealth: s.heard,
 	})

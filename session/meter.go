@@ -14,7 +14,7 @@ import (
 // readLedger folds what is known about the instance into its timeline.
 func (s *Session) readLedger(st *state) {
 	st.ended = map[string]bool{}
-	events, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid})
+	events, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid, Kinds: append([]ledger.Kind{ledger.JobEnded}, ledger.MeterKinds...)})
 	if err != nil {
 		if s.ctx.Err() == nil {
 			s.f.notice(s.cfg.Name, Urgent, "the ledger cannot be read: "+err.Error())

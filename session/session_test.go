@@ -41,7 +41,8 @@ func open(t *testing.T, dir string, live bool, srv *sshtest.Server) *Fleet {
 	t.Helper()
 	f, err := Open(t.Context(), Options{
 		Dirs: Dirs{Config: filepath.Join(dir, "config"), State: filepath.Join(dir, "state")},
-		Live: live, Secrets: noKeyring{}, AcceptHostKey: ssh.FingerprintSHA256(srv.HostKey()),
+		Live: live, Secrets: noKeyring{}, HomeOnly: true, // a whole-machine scan here would read the developer's
+		AcceptHostKey: ssh.FingerprintSHA256(srv.HostKey()),
 	})
 	if err != nil {
 		t.Fatal(err)
