@@ -177,3 +177,5 @@ func ExampleSize() {
 	fmt.Println(Size(1536))
 	// Output: 1.5 KiB
 }
+
+func t1() time.Time { return t0 }

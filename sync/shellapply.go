@@ -50,6 +50,13 @@ func (p *program) group(command, each string, words []string) {
 	}
 }
 
+// text is the whole as one compound command: sh must read it to its end before
+// it runs any of it, since a cut in the middle of a line would make "rm -rf
+// ./data" of "rm -rf ./data/.tmp".
+func (p *program) text() string {
+	return programStart + "{\n" + p.b.String() + "printf 'E\\0'\n}\n"
+}
+
 // word is a path under the current folder, quoted.
 func word(p string) string { return remote.Quote("./" + p) }
 
@@ -61,7 +68,7 @@ func (s *shell) runProgram(ctx context.Context, root string, p *program, m Meter
 		script: enter(root) + s.unpack() + " | sh",
 		meter:  m,
 		in: func(w io.Writer) error {
-			_, err := io.WriteString(w, programStart+p.b.String()+"printf 'E\\0'\n")
+			_, err := io.WriteString(w, p.text())
 			return err
 		},
 		plain: true,

@@ -35,11 +35,14 @@ import (
 // the names and sums, in a control folder under the root. If the stream is cut,
 // the script removes what it made; if it is killed, the next run does.
 
-// A batch is at most this many files and bytes; three are on their way at once,
-// so that the next stream flows while the last one is being hashed and renamed.
+// A batch is an eighth of the whole, within these bounds; three are on their way
+// at once, so that the next stream flows while the last one is being hashed and
+// renamed.
 const (
 	batchFiles = 2000
+	leastFiles = 200
 	batchBytes = 8 << 20
+	leastBytes = 1 << 20
 	batchNames = 384 << 10 // of paths; keeps command lines on the instance under MAX_ARG
 	batchesUp  = 3
 )
@@ -84,11 +87,17 @@ func join(parts ...string) string {
 }
 
 // batches cuts files so that each stream stays small.
-func batches(files []Entry, bytes int64, names int) [][]Entry {
+func batches(files []Entry, names int) [][]Entry {
+	var all int64
+	for _, e := range files {
+		all += e.Size
+	}
+	bytes := min(max(all/8, leastBytes), batchBytes)
+	count := min(max(len(files)/8, leastFiles), batchFiles)
 	var out [][]Entry
 	start, size, text := 0, int64(0), 0
 	for i, e := range files {
-		if i > start && (size+e.Size > bytes || text+len(e.Path) > names || i-start >= batchFiles) {
+		if i > start && (size+e.Size > bytes || text+len(e.Path) > names || i-start >= count) {
 			out = append(out, files[start:i])
 			start, size, text = i, 0, 0
 		}
@@ -131,7 +140,7 @@ func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry
 	g.SetLimit(batchesUp + 1)
 	g.Go(func() error { return t.sweep(gctx, root, run) })
 	plain, odd := splitOdd(files)
-	for _, files := range append(batches(plain, batchBytes, batchNames), batches(odd, batchBytes, batchNames)...) {
+	for _, files := range append(batches(plain, batchNames), batches(odd, batchNames)...) {
 		if gctx.Err() != nil {
 			break
 		}
@@ -268,13 +277,14 @@ const (
 )
 
 // script is what runs on the instance. Sums are compared there, by one sum of
-// each list, so that no cmp or diff is needed.
+// each list, so that no cmp or diff is needed. The list of folders may end in the
+// middle of a path where the stream was cut: only whole ones are removed.
 func (b *batch) script() string {
 	form := ""
 	if b.t.gnuTar {
 		form = "--warning=no-timestamp "
 	}
-	return enter(b.root) + "C=./" + b.tmp + ".ctl\numask 077\n" + `clean() { [ -f "$C/dirs" ] && xargs -0 -r rm -rf -- <"$C/dirs"; rm -rf -- "$C"; }
+	return enter(b.root) + "C=./" + b.tmp + ".ctl\numask 077\n" + `clean() { [ -f "$C/dirs" ] && xargs -0 -r sh -c 'for d; do case $d in */"$0") rm -rf -- "$d";; esac; done' ` + b.tmp + ` <"$C/dirs"; rm -rf -- "$C"; }
 trap clean EXIT
 trap 'exit 1' HUP INT TERM PIPE
 mkdir "$C" || exit 11

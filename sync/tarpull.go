@@ -41,7 +41,7 @@ func (t *tarTransport) Fetch(ctx context.Context, root, dst string, files []Entr
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(batchesUp)
-	for _, files := range batches(files, batchBytes, names) {
+	for _, files := range batches(files, names) {
 		if gctx.Err() != nil {
 			break
 		}
