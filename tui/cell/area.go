@@ -80,6 +80,13 @@ func (a Area) PutIn(x, y, w int, st Style, s string) int {
 	return used + 1
 }
 
+// sign writes one of our own glyphs, which need no measuring.
+func (a Area) sign(x, y int, st Style, glyph string) {
+	if x >= 0 && x < a.W && y >= 0 && y < a.H {
+		a.g.set(a.x+x, a.y+y, glyph, 1, st.Over(a.base))
+	}
+}
+
 // Right writes s so that it ends at cell x+w, cut on its right where it is longer.
 func (a Area) Right(x, y, w int, st Style, s string) int {
 	return a.PutIn(x+max(w-Width(s), 0), y, w, st, s)
@@ -88,7 +95,7 @@ func (a Area) Right(x, y, w int, st Style, s string) int {
 // Rule draws a line of the glyph across row y.
 func (a Area) Rule(y int, st Style, glyph string) {
 	for x := range a.W {
-		a.Put(x, y, st, glyph)
+		a.sign(x, y, st, glyph)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
+	"rentop/remote"
 	"rentop/themes"
 )
 
@@ -135,5 +136,19 @@ func BenchmarkFrame(b *testing.B) {
 			}
 		}
 		_ = g.String()
+	}
+}
+
+// What is taken for simple is what the libraries and Clean say.
+func TestSimpleIsTrue(t *testing.T) {
+	for r := rune(0x80); r < 0x20000; r++ {
+		w := simple(r)
+		if w == 0 {
+			continue
+		}
+		s := string(r)
+		if ansi.StringWidth(s) != w || ansi.StringWidthWc(s) != w || remote.Clean(s) != s {
+			t.Errorf("%U %s is not %d cells wide, or is not clean", r, s, w)
+		}
 	}
 }

@@ -18,7 +18,7 @@ func (a Area) Spark(x, y, w int, st Style, g *themes.Glyphs, values []float64, f
 			continue
 		}
 		level := int(math.Min(math.Max(v/full, 0), 1)*7 + 0.5)
-		a.PutIn(x+i, y, 1, st, g.Spark[level])
+		a.sign(x+i, y, st, g.Spark[level])
 	}
 }
 
@@ -32,11 +32,11 @@ func (a Area) Bar(x, y, w int, st, track Style, g *themes.Glyphs, part float64) 
 	for i := range w {
 		switch {
 		case n >= (i+1)*8:
-			a.PutIn(x+i, y, 1, st, g.Full)
+			a.sign(x+i, y, st, g.Full)
 		case n > i*8 && g.Part[n-i*8] != "":
-			a.PutIn(x+i, y, 1, st, g.Part[n-i*8])
+			a.sign(x+i, y, st, g.Part[n-i*8])
 		default:
-			a.PutIn(x+i, y, 1, track, g.Track)
+			a.sign(x+i, y, track, g.Track)
 		}
 	}
 }

@@ -79,7 +79,9 @@ func trimRight(b []byte) []byte {
 // each calls f with the clusters of s, cleaned, and their widths (1 or 2), until
 // f returns false.
 func each(s string, f func(cluster string, width int) bool) {
-	s = remote.Clean(s)
+	if !harmless(s) {
+		s = remote.Clean(s)
+	}
 	for i := 0; i < len(s); {
 		// ASCII followed by ASCII is a cluster of its own: the common case.
 		if s[i] < utf8.RuneSelf && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
@@ -90,8 +92,8 @@ func each(s string, f func(cluster string, width int) bool) {
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if narrow(r) && (i+n == len(s) || s[i+n] < utf8.RuneSelf || chrome(s[i+n:])) {
-			if !f(s[i:i+n], 1) {
+		if w := simple(r); w > 0 && alone(s[i+n:]) {
+			if !f(s[i:i+n], w) {
 				return
 			}
 			i += n
@@ -105,16 +107,51 @@ func each(s string, f func(cluster string, width int) bool) {
 	}
 }
 
-// narrow says that r is one of the signs that chrome is made of: one cell, and
-// never the start of a longer cluster unless a mark follows.
-func narrow(r rune) bool {
-	return r >= 0x2190 && r < 0x2600 && r != 0x231a && r != 0x231b && !(r >= 0x23e9 && r <= 0x23f3) && r != 0x25fd && r != 0x25fe
+// harmless says that Clean would leave s as it is, without asking it: printable
+// ASCII, our own signs, and the common Chinese characters.
+func harmless(s string) bool {
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if c < 0x20 || c == 0x7f {
+				return false
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if simple(r) == 0 {
+			return false
+		}
+		i += n
+	}
+	return true
 }
 
-// chrome says that s begins with such a sign.
-func chrome(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return narrow(r)
+// simple is the width of a character that all terminals agree on and that begins
+// no longer cluster by itself; 0 for all others.
+func simple(r rune) int {
+	switch {
+	case r >= 0x4e00 && r < 0xa000, // CJK unified ideographs
+		r >= 0x3001 && r <= 0x3002, r >= 0xff01 && r <= 0xff5e: // ，。（：
+		return 2
+	case r == 0x231a || r == 0x231b || r == 0x2329 || r == 0x232a || r >= 0x23e9 && r <= 0x23f3 || r == 0x25fd || r == 0x25fe: // wide emoji among the signs
+		return 0
+	case r >= 0x2190 && r < 0x2600, // arrows, box drawing, blocks, shapes
+		r == 0x2713 || r == 0x2717,                                                             // ✓ ✗
+		r == 0xa5 || r == 0xb0 || r == 0xb7 || r == 0xd7,                                       // ¥ ° · ×
+		r == 0x2013 || r == 0x2014 || r == 0x2022 || r == 0x2026 || r == 0x201c || r == 0x201d: // – — • … “ ”
+		return 1
+	}
+	return 0
+}
+
+// alone says that what follows does not join the character before it.
+func alone(rest string) bool {
+	if rest == "" || rest[0] < utf8.RuneSelf {
+		return true
+	}
+	r, _ := utf8.DecodeRuneInString(rest)
+	return simple(r) > 0
 }
 
 // agreed makes a cluster one about whose width terminals agree. Without mode

@@ -1,0 +1,278 @@
+package tui
+
+// What was spent: by instance, by job, by day; as bars and as a table.
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"rentop/session"
+	"rentop/session/billing"
+	"rentop/themes"
+	"rentop/tui/cell"
+)
+
+// The ways to group, and the times to look back.
+var (
+	groups = []string{"instance", "job", "day"}
+	spans  = []string{"today", "week", "month", "all"}
+)
+
+type costsScreen struct {
+	a     *app
+	only  string // an instance; "" is all
+	by    int
+	span  int
+	got   *Costs
+	turn  int
+	err   string
+	asked time.Time
+	at    int
+	off   int
+	right int // where the amounts of the last frame end
+}
+
+func (a *app) openCosts(instance string) tea.Cmd {
+	s := &costsScreen{a: a, only: instance, span: 1}
+	a.open(s)
+	return s.read()
+}
+
+func (s *costsScreen) of() string    { return s.only }
+func (s *costsScreen) title() string { return s.a.T("act.costs") }
+func (s *costsScreen) close()        {}
+func (s *costsScreen) paste(string)  {}
+func (s *costsScreen) wheel(n int)   { s.at += n }
+
+func (s *costsScreen) actions() []action {
+	by := func(n int) func() tea.Cmd { return func() tea.Cmd { s.by, s.at = n, 0; return nil } }
+	move := func(n int) func() tea.Cmd { return func() tea.Cmd { s.at += n; return nil } }
+	look := func(n int) func() tea.Cmd {
+		return func() tea.Cmd { s.span = min(max(s.span+n, 0), len(spans)-1); return s.read() }
+	}
+	return []action{
+		{id: "byinstance", keys: []string{"1"}, foot: true, do: by(0)},
+		{id: "byjob", keys: []string{"2"}, foot: true, do: by(1)},
+		{id: "byday", keys: []string{"3"}, foot: true, do: by(2)},
+		{id: "groupnext", keys: []string{"tab"}, do: func() tea.Cmd { return by((s.by + 1) % len(groups))() }},
+		{id: "spanmore", keys: []string{"]", "right", "l"}, foot: true, do: look(1)},
+		{id: "spanless", keys: []string{"[", "h"}, foot: true, do: look(-1)},
+		{id: "reload", keys: []string{"R", "ctrl+r"}, do: s.read},
+		{id: "down", keys: []string{"j", "down"}, do: move(1)},
+		{id: "up", keys: []string{"k", "up"}, do: move(-1)},
+		{id: "pagedown", keys: []string{"pgdown", "ctrl+f", "space"}, do: move(10)},
+		{id: "pageup", keys: []string{"pgup", "ctrl+b"}, do: move(-10)},
+		{id: "first", keys: []string{"g", "home"}, do: move(-1 << 20)},
+		{id: "last", keys: []string{"G", "end"}, do: move(1 << 20)},
+	}
+}
+
+// since is when the shown time begins, on the person's calendar.
+func (s *costsScreen) since() time.Time {
+	now := s.a.now.Local()
+	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	switch spans[s.span] {
+	case "today":
+		return day
+	case "week":
+		return day.AddDate(0, 0, -6)
+	case "month":
+		return day.AddDate(0, 0, -29)
+	}
+	return time.Time{}
+}
+
+func (s *costsScreen) read() tea.Cmd {
+	s.turn++
+	turn, since, fleet := s.turn, s.since(), s.a.fleet
+	return s.a.work(func(ctx context.Context) then {
+		c, err := fleet.Costs(ctx, since)
+		return func() tea.Cmd {
+			if turn != s.turn {
+				return nil
+			}
+			s.got, s.err = &c, ""
+			if err != nil {
+				s.got, s.err = nil, err.Error()
+			}
+			return nil
+		}
+	})
+}
+
+// group is a line of the table: sums in each currency.
+type group struct {
+	name    string
+	amounts []billing.Amount
+	unknown bool
+}
+
+func (g *group) add(l CostLine) {
+	x := l.Amount
+	if x == nil {
+		g.unknown = true
+		if x = l.AtLeast; x == nil || x.Sign() == 0 {
+			return
+		}
+	}
+	for i := range g.amounts {
+		if g.amounts[i].Currency == x.Currency {
+			if sum, err := g.amounts[i].Add(*x); err == nil {
+				g.amounts[i] = sum
+			}
+			return
+		}
+	}
+	g.amounts = append(g.amounts, *x)
+}
+
+func (g *group) text() string {
+	s := session.Sums{Amounts: g.amounts}
+	if g.unknown {
+		s.Unknown = 1
+	}
+	return sums(s, "")
+}
+
+// grouped folds the lines; days in order, the others dearest first.
+func (s *costsScreen) grouped() []group {
+	var out []group
+	index := map[string]int{}
+	for _, l := range s.got.Lines {
+		if s.only != "" && l.Instance != s.only || (groups[s.by] == "job") != (l.Job != "") {
+			continue
+		}
+		name := l.Instance
+		switch groups[s.by] {
+		case "job":
+			name = l.Job
+			if s.only == "" {
+				name = l.Instance + " " + s.a.gl.Dot + " " + l.Job
+			}
+		case "day":
+			name = l.Day.Local().Format("2006-01-02") + " " + s.a.T("day."+strings.ToLower(l.Day.Local().Format("Mon")))
+		}
+		i, ok := index[name]
+		if !ok {
+			i = len(out)
+			index[name] = i
+			out = append(out, group{name: name})
+		}
+		out[i].add(l)
+	}
+	slices.SortStableFunc(out, func(a, b group) int {
+		if groups[s.by] == "day" {
+			return strings.Compare(b.name, a.name)
+		}
+		switch x, y := biggest(a), biggest(b); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	return out
+}
+
+// biggest orders lines and scales bars; no sum is made of it.
+func biggest(g group) float64 {
+	f := 0.0
+	for i := range g.amounts {
+		f = math.Max(f, float(&g.amounts[i]))
+	}
+	return f
+}
+
+func (s *costsScreen) draw(b cell.Area) {
+	a := s.a
+	b = b.Inset(2, 1)
+	p := b.Pen(0, 0)
+	for i, g := range groups {
+		st, word := a.th.Dim, " "+a.T("group."+g)+" "
+		if i == s.by {
+			st, word = a.th.Accent.With(themes.Bold), "["+a.T("group."+g)+"]"
+		}
+		from := p.X()
+		p.Put(st, word).Skip(1)
+		a.onClick(b.Sub(from, 0, p.X()-from, 1), func() tea.Cmd { s.by, s.at = i, 0; return nil })
+	}
+	p.Skip(3)
+	for i, x := range spans {
+		st := a.th.Dim
+		if i == s.span {
+			st = a.th.Strong
+		}
+		p.Put(st, a.T("span."+x)).Skip(2)
+	}
+	switch {
+	case s.err != "":
+		for i, l := range cell.Wrap(s.err, b.W) {
+			b.Put(0, 2+i, a.th.Bad, l)
+		}
+		return
+	case s.got == nil:
+		b.Put(0, 2, a.th.Dim, a.gl.Busy+" "+a.T("working"))
+		return
+	}
+	list := s.grouped()
+	if len(list) == 0 {
+		b.Put(0, 2, a.th.Dim, a.T("costs.none"))
+	} else {
+		s.table(b.Sub(0, 2, b.W, b.H-6), list)
+	}
+	if s.only == "" && groups[s.by] != "job" && len(list) > 0 {
+		y := 2 + min(len(list), b.H-6) + 1
+		b.Put(1, y, a.th.Dim, a.T("costs.total"))
+		b.Right(0, y, s.right, a.th.Strong, sums(s.got.Total, ""))
+	}
+	b.Put(0, b.H-1, a.th.Dim, a.T("costs.export", groups[s.by]))
+}
+
+// table draws the groups with a bar each, scaled within one currency.
+func (s *costsScreen) table(b cell.Area, list []group) {
+	a := s.a
+	s.at = min(max(s.at, 0), len(list)-1)
+	name, amount := 12, 8
+	full := map[string]float64{}
+	for i := range list {
+		name = max(name, min(cell.Width(list[i].name), b.W/3))
+		amount = max(amount, cell.Width(list[i].text()))
+		for j := range list[i].amounts {
+			x := &list[i].amounts[j]
+			full[x.Currency] = math.Max(full[x.Currency], float(x))
+		}
+	}
+	amount = min(amount, b.W/3)
+	s.off = scroll(s.off, s.at, len(list), b.H)
+	bar := min(b.W-name-amount-6, 100)
+	s.right = name + bar + 5 + amount
+	for y := 0; y < b.H && s.off+y < len(list); y++ {
+		g := &list[s.off+y]
+		r := b.Row(y)
+		if s.off+y == s.at {
+			r = r.On(a.th.Selected)
+		}
+		r.PutIn(1, 0, name, a.th.Text, g.name)
+		if len(g.amounts) > 0 && bar > 4 {
+			x := &g.amounts[0]
+			f := 0.0
+			if full[x.Currency] > 0 {
+				f = float(x) / full[x.Currency]
+			}
+			r.Bar(name+3, 0, bar, a.th.Accent, a.th.Faint, &a.gl, f)
+		}
+		st := a.th.Strong
+		if g.unknown {
+			st = a.th.Warn
+		}
+		r.Right(name+bar+5, 0, amount, st, g.text())
+		row := s.off + y
+		a.onClick(r, func() tea.Cmd { s.at = row; return nil })
+	}
+}

@@ -1,0 +1,120 @@
+package tui
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"rentop/remote"
+	"rentop/remote/tmux"
+	"rentop/session"
+	"rentop/session/config"
+	"rentop/session/ledger"
+	"rentop/session/release"
+	"rentop/sync"
+)
+
+// Over makes a Fleet of session's: every call finds the instance's session by name.
+func Over(f *session.Fleet) Fleet { return over{f} }
+
+type over struct{ f *session.Fleet }
+
+func (o over) View() *session.FleetView                      { return o.f.View() }
+func (o over) Changed() <-chan struct{}                      { return o.f.Changed() }
+func (o over) Answer(id int, a remote.Answer)                { o.f.Answer(id, a) }
+func (o over) Instance(name string) (config.Instance, error) { return o.f.Instance(name) }
+func (o over) Add(in config.Instance) error                  { return o.f.Add(in) }
+func (o over) Edit(name string, in config.Instance) error    { return o.f.Edit(name, in) }
+func (o over) Remove(name string) error                      { return o.f.Remove(name) }
+
+func (o over) Keep(instance, alert string, d time.Duration) {
+	if s, err := o.f.Session(instance); err == nil {
+		s.Keep(alert, d)
+	}
+}
+
+func (o over) Nudge(instance string) {
+	if s, err := o.f.Session(instance); err == nil {
+		s.Nudge()
+	}
+}
+
+func (o over) CancelTransfer(instance string, id int) {
+	if s, err := o.f.Session(instance); err == nil {
+		s.CancelTransfer(id)
+	}
+}
+
+// on calls f with an instance's session.
+func on[T any](o over, instance string, f func(*session.Session) (T, error)) (T, error) {
+	s, err := o.f.Session(instance)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return f(s)
+}
+
+func (o over) Start(ctx context.Context, instance string) error {
+	_, err := on(o, instance, func(s *session.Session) (struct{}, error) { return struct{}{}, s.Start(ctx) })
+	return err
+}
+
+func (o over) Terminal(ctx context.Context, instance string, t remote.TerminalOptions) (int, error) {
+	return on(o, instance, func(s *session.Session) (int, error) { return s.Terminal(ctx, t) })
+}
+
+func (o over) JobTerminal(ctx context.Context, instance, job string, t remote.TerminalOptions) (int, error) {
+	return on(o, instance, func(s *session.Session) (int, error) { return s.JobTerminal(ctx, job, t) })
+}
+
+func (o over) StartJob(ctx context.Context, instance string, spec session.JobSpec) (tmux.Job, error) {
+	return on(o, instance, func(s *session.Session) (tmux.Job, error) { return s.StartJob(ctx, spec) })
+}
+
+func (o over) KillJob(ctx context.Context, instance, job string) (tmux.Job, error) {
+	return on(o, instance, func(s *session.Session) (tmux.Job, error) { return s.KillJob(ctx, job) })
+}
+
+func (o over) RestartJob(ctx context.Context, instance, job string) (tmux.Job, error) {
+	return on(o, instance, func(s *session.Session) (tmux.Job, error) { return s.RestartJob(ctx, job) })
+}
+
+func (o over) Follow(ctx context.Context, instance, job string, from int64, w io.Writer) error {
+	_, err := on(o, instance, func(s *session.Session) (int64, error) { return s.Follow(ctx, job, from, true, w) })
+	return err
+}
+
+func (o over) PlanTransfer(ctx context.Context, instance string, spec session.TransferSpec) (*sync.Plan, error) {
+	return on(o, instance, func(s *session.Session) (*sync.Plan, error) { return s.PlanTransfer(ctx, spec) })
+}
+
+func (o over) StartTransfer(instance string, spec session.TransferSpec) (int, error) {
+	return on(o, instance, func(s *session.Session) (int, error) { return s.StartTransfer(spec) })
+}
+
+func (o over) StartRelease(instance string, goal release.Goal) error {
+	_, err := on(o, instance, func(s *session.Session) (struct{}, error) { return struct{}{}, s.StartRelease(goal) })
+	return err
+}
+
+func (o over) Decide(instance string, d release.Decision) error {
+	_, err := on(o, instance, func(s *session.Session) (struct{}, error) { return struct{}{}, s.Decide(d) })
+	return err
+}
+
+func (o over) Costs(ctx context.Context, since time.Time) (Costs, error) {
+	r, err := o.f.Costs(ctx, since)
+	if err != nil {
+		return Costs{}, err
+	}
+	c := Costs{Since: r.Since, Until: r.Until, Total: r.Total}
+	for _, row := range r.Rows {
+		l := CostLine{Instance: row.Instance, Day: row.Day, Amount: row.Amount, AtLeast: row.AtLeast}
+		if row.Kind == ledger.RowJob {
+			l.Job = row.Job
+		}
+		c.Lines = append(c.Lines, l)
+	}
+	return c, nil
+}
