@@ -106,7 +106,7 @@ func drain(ch chan struct{}) {
 // connectOnce dials, serves, and returns why it is over.
 func (s *Session) connectOnce() error {
 	s.set(Connecting, "looking up the address")
-	conn, err := s.dial(s.ctx, func(stage string) { s.set(Connecting, stage) })
+	conn, err := s.dial(s.ctx)
 	if err != nil {
 		s.link.down(err, remote.NeedsPerson(err))
 		return err
@@ -145,8 +145,8 @@ func (s *Session) connectOnce() error {
 	return err
 }
 
-// dial opens a connection. Bulk transfers call it for one of their own.
-func (s *Session) dial(ctx context.Context, stage func(string)) (*remote.Conn, error) {
+// dial opens the connection.
+func (s *Session) dial(ctx context.Context) (*remote.Conn, error) {
 	line := s.cfg.SSH
 	if line == "" {
 		line = s.cfg.Host
@@ -164,7 +164,7 @@ func (s *Session) dial(ctx context.Context, stage func(string)) (*remote.Conn, e
 	return remote.Dial(ctx, ep, remote.DialOptions{
 		Instance: s.cfg.Name, UID: s.uid, Ask: ask, Secrets: s.f.opt.Secrets, HostKeys: s.f.keys,
 		Memory: s.memory, AcceptHostKey: s.f.opt.AcceptHostKey,
-		OnStage:  stage,
+		OnStage:  func(stage string) { s.set(Connecting, stage) },
 		OnHealth: s.heard,
 	})
 }
@@ -200,13 +200,13 @@ func (s *Session) heard(h remote.Health) {
 // dialBulk opens a connection for a transfer alone, so that telemetry and the
 // terminal stay quick. It asks nothing: the first connection has the answers.
 func (s *Session) dialBulk(ctx context.Context) (*remote.Conn, *remote.Facts, error) {
-	_, facts, err := s.connected(ctx)
+	conn, facts, err := s.connected(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := s.dial(ctx, func(string) {})
+	bulk, err := conn.Again(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: open a connection for the transfer: %w", s.cfg.Name, err)
 	}
-	return conn, facts, nil
+	return bulk, facts, nil
 }

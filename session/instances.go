@@ -51,9 +51,7 @@ func (f *Fleet) Remove(name string) error {
 	return f.updateThen(
 		func(text []byte) ([]byte, error) { return config.Remove(text, name) },
 		func() error {
-			for _, kind := range []string{"password"} {
-				_ = f.opt.Secrets.Delete(s.uid + "/" + kind) // none kept is fine
-			}
+			_ = f.opt.Secrets.Delete(s.uid + "/password") // none kept is fine
 			return errors.Join(f.keys.Forget(s.uid), f.ledger.Remove(f.ctx, name))
 		})
 }

@@ -254,6 +254,12 @@ func (d dfLine) fills() bool {
 	return true
 }
 
+// tiny says that nobody keeps work there: a mount of a container engine's own.
+func (d dfLine) tiny() bool {
+	kb, ok := d.total.Get()
+	return ok && kb < 256<<10 && d.mount != "/"
+}
+
 // disks joins df -Pk and df -Pi. The same device mounted twice counts once, under
 // its shortest mount.
 func disks(blocks, inodes []dfLine) []Disk {
@@ -266,7 +272,7 @@ func disks(blocks, inodes []dfLine) []Disk {
 	seen := map[string]bool{}
 	for _, l := range blocks {
 		key := l.device + "\x00" + strconv.FormatFloat(l.total.V, 'f', 0, 64)
-		if !l.fills() || seen[key] || len(out) >= maxDisks {
+		if !l.fills() || l.tiny() || seen[key] || len(out) >= maxDisks {
 			continue
 		}
 		seen[key] = true
