@@ -12,15 +12,32 @@ import (
 // channel is an open session channel.
 type channel struct {
 	ssh.Channel
-	reqs  <-chan *ssh.Request
-	line  *line
-	given func() // gives its place back; called once, by end or abandon
+	reqs   <-chan *ssh.Request
+	line   *line
+	closed chan struct{} // closed by wait when the channel is
+	given  func()        // gives its place back; called once
 }
 
-// end closes the channel when both sides are done with it.
+// end closes the channel when what runs there has read to the end of its stdin.
+// It does not wait: the server's own close comes first where it comes soon.
 func (c *channel) end() {
+	go func() { // ends with the channel, at latest with the connection
+		defer c.given()
+		c.CloseWrite()
+		c.closeSoon(2 * time.Second)
+	}()
+}
+
+// closeSoon lets the server close first. Dropbear answers a close twice when the
+// process ends meanwhile, and the second would hit the next channel of that number.
+func (c *channel) closeSoon(patience time.Duration) {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-c.closed:
+	case <-t.C:
+	}
 	c.Close()
-	c.given()
 }
 
 // request sends one and waits for the answer; a nil payload is an empty one.
@@ -58,14 +75,14 @@ func (c *channel) exec(command string) error {
 // abandon ends what runs on the channel and the channel, without waiting long
 // for a link that may be dead.
 func (c *channel) abandon() {
-	defer c.given()
 	sent := make(chan struct{})
 	go func() { // ends at latest with the connection
 		defer close(sent)
+		defer c.given()
 		// sshd signals the whole process group; the rest sees its pipes closed.
 		c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"TERM"}))
 		c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{"KILL"}))
-		c.Close()
+		c.closeSoon(500 * time.Millisecond)
 	}()
 	select {
 	case <-sent:
@@ -86,6 +103,7 @@ var signals = map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5,
 
 // wait reads the channel's requests until the channel is closed.
 func (c *channel) wait() (e exit) {
+	defer close(c.closed)
 	for r := range c.reqs {
 		switch r.Type {
 		case "exit-status":

@@ -78,7 +78,16 @@ func (c *channels) subsystem(ctx context.Context) (*sftp.Client, error) {
 		ch.abandon()
 		return nil, err
 	}
-	return greet(ctx, ch, ch, ch.end)
+	f, err := greet(ctx, ch, ch, ch.end)
+	if err != nil {
+		// Dropbear 2022.83 may close a new channel when an old one's process dies
+		// at that moment.
+		select {
+		case <-ch.closed:
+		case <-time.After(time.Second):
+		}
+	}
+	return f, err
 }
 
 // sftpProgram talks to sftp-server over a script's stdin and stdout.
@@ -86,7 +95,7 @@ func (c *channels) sftpProgram(ctx context.Context) (*sftp.Client, error) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
+	ended, over := make(chan error, 1), make(chan struct{})
 	go func() { // ends with the client, which closes the pipes, or the connection
 		_, err := c.run(life, Cmd{Script: sftpScript, Stdin: inR, Stdout: outW})
 		if err == nil {
@@ -95,8 +104,17 @@ func (c *channels) sftpProgram(ctx context.Context) (*sftp.Client, error) {
 		outW.CloseWithError(err)
 		inR.CloseWithError(err)
 		ended <- err
+		close(over)
 	}()
-	end := sync.OnceFunc(func() { cancel(); inW.Close(); outR.Close() })
+	end := sync.OnceFunc(func() { // the program ends with its stdin; only one that hangs is killed
+		inW.Close()
+		outR.Close()
+		select {
+		case <-over:
+		case <-time.After(time.Second):
+		}
+		cancel()
+	})
 	f, err := greet(ctx, outR, inW, end)
 	if err != nil {
 		select { // the script's own words say more
