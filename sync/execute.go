@@ -107,6 +107,9 @@ func (x *execution) root(ctx context.Context) (err error) {
 	if !x.p.newRoot {
 		return nil
 	}
+	if _, here := x.t.(Local); here {
+		return os.MkdirAll(filepath.FromSlash(x.p.remote), 0o755)
+	}
 	a := Action{Op: Mkdir, Entry: Entry{Path: strings.TrimPrefix(x.p.remote, "/"), Mode: fs.ModeDir | 0o755}}
 	if a.Entry.Path == "" {
 		return nil

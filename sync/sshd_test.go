@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
 	"rentop/remote"
@@ -27,11 +26,6 @@ import (
 	"rentop/sync"
 	"rentop/sync/transporttest"
 )
-
-// sshRemote is a real connection to a real server.
-type sshRemote struct{ *remote.Conn }
-
-func (r sshRemote) SFTP(context.Context) (*sftp.Client, error) { return sftp.NewClient(r.Client()) }
 
 func dial(t *testing.T, s *sshtest.Server, addr string) sync.Remote {
 	t.Helper()
@@ -52,7 +46,7 @@ func dial(t *testing.T, s *sshtest.Server, addr string) sync.Remote {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return sshRemote{c}
+	return c
 }
 
 func open(t *testing.T, r sync.Remote) sync.Transport {
@@ -246,6 +240,20 @@ func TestNotMine(t *testing.T) {
 	}
 	r, err = sync.Run(t.Context(), open(t, dial(t, s, s.Addr)), sync.Spec{Direction: sync.Pull, Local: dst, Remote: "proj"}, nil)
 	if err != nil || len(r.Sent) != 1 || len(r.Failed) != 2 {
+		t.Fatal(err, r)
+	}
+}
+
+// TestOneSession: a server that allows one session at a time is enough.
+func TestOneSession(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{MaxSessions: 1})
+	src := t.TempDir()
+	for i := range 50 {
+		os.WriteFile(filepath.Join(src, strconv.Itoa(i)), []byte{byte(i)}, 0o644)
+	}
+	os.WriteFile(src+"/big", make([]byte, 5<<20), 0o644)
+	r, err := sync.Run(t.Context(), open(t, dial(t, s, s.Addr)), sync.Spec{Direction: sync.Push, Local: src, Remote: "proj", Verify: true}, nil)
+	if err != nil || !r.Verified {
 		t.Fatal(err, r)
 	}
 }
