@@ -53,6 +53,7 @@ type Fleet struct {
 	sessions  map[string]*Session
 	notices   []Notice
 	exchange  billing.Exchange
+	stale     bool // a session was busy at the last reload and still runs as it was
 	closeOnce stdsync.Once
 }
 
@@ -93,6 +94,9 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	f.publish()
 	f.owned.Go(f.build)
+	if o.Live && o.Instances == nil {
+		f.owned.Go(f.followConfig)
+	}
 	return f, nil
 }
 
@@ -146,9 +150,14 @@ func (f *Fleet) reload() error {
 	}
 	f.mu.Lock()
 	var ended []*Session
+	f.stale = false
 	for name, s := range f.sessions {
 		in, still := file.Instance[name]
 		if !still || !sameConfig(in, s.cfg) || uids[name] != s.uid {
+			if s.busy() { // a release or a transfer is not cut off by an edit
+				f.stale = true
+				continue
+			}
 			ended = append(ended, s)
 			delete(f.sessions, name)
 		}
@@ -171,6 +180,37 @@ func (f *Fleet) reload() error {
 	}
 	f.touch()
 	return nil
+}
+
+// followConfig reloads the config when somebody wrote it: an editor, a command in
+// another terminal. A fault is shown, and the instances stay as they were.
+func (f *Fleet) followConfig() {
+	stamp := func() (time.Time, int64) {
+		st, err := os.Stat(f.ConfigFile())
+		if err != nil {
+			return time.Time{}, 0
+		}
+		return st.ModTime(), st.Size()
+	}
+	at, size := stamp()
+	every(f.ctx, 2*time.Second, func() {
+		nowAt, nowSize := stamp()
+		f.mu.Lock()
+		stale := f.stale
+		f.mu.Unlock()
+		if nowAt.Equal(at) && nowSize == size && !stale {
+			return
+		}
+		at, size = nowAt, nowSize
+		err := f.reload()
+		if err == nil || f.ctx.Err() != nil {
+			return
+		}
+		f.mu.Lock()
+		f.cfgErr = err.Error()
+		f.mu.Unlock()
+		f.touch()
+	})
 }
 
 // Close ends every session and waits for all that it started.

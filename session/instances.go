@@ -24,7 +24,11 @@ func (f *Fleet) Edit(name string, in config.Instance) error {
 	if what := in.Check(); what != "" {
 		return &config.Error{File: "edit", What: what}
 	}
-	if _, err := f.Session(name); err != nil {
+	s, err := f.Session(name)
+	if err != nil {
+		return err
+	}
+	if err := s.leaveAlone(); err != nil {
 		return err
 	}
 	return f.updateThen(

@@ -46,8 +46,8 @@ func (r *releaseSlot) now() *release.Machine {
 	return r.machine
 }
 
-// errUnderWay refuses a second release, an edit or a removal during one.
-var errUnderWay = errors.New("a release is under way; finish or cancel it first")
+// errUnderWay refuses a second release, and an edit or a removal meanwhile.
+var errUnderWay = errors.New("a release or a transfer is under way; finish or cancel it first")
 
 // StartRelease begins a release; View.Release shows it, Decide moves it on.
 func (s *Session) StartRelease(goal release.Goal) error {
@@ -174,9 +174,15 @@ func (r reachable) Run(ctx context.Context, c remote.Cmd) error {
 	return conn.Run(ctx, c)
 }
 
-// leaveAlone refuses to pull the ground from under a release.
+// busy is true while a release or a transfer is under way.
+func (s *Session) busy() bool {
+	_, moving := s.queue.pick()
+	return moving || s.release.now() != nil
+}
+
+// leaveAlone refuses to pull the ground from under a release or a transfer.
 func (s *Session) leaveAlone() error {
-	if s.release.now() != nil {
+	if s.busy() {
 		return fmt.Errorf("%s: %w", s.cfg.Name, errUnderWay)
 	}
 	return nil
