@@ -1,4 +1,49 @@
 // Command rentop is the cockpit for GPUs that you rent by the hour.
+// docs/architecture.md says how its parts fit together.
 package main
 
-func main() {}
+import (
+	"context"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	"rentop/session"
+	"rentop/tui"
+	"rentop/tui/command"
+)
+
+// version is set by release builds: -ldflags "-X main.version=1.2.3".
+var version string
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
+	os.Exit(command.Run(ctx, command.Program{
+		Version: versionName(),
+		In:      os.Stdin,
+		Out:     os.Stdout,
+		Err:     os.Stderr,
+		Now:     time.Now,
+		Screen:  screen,
+	}, os.Args[1:]))
+}
+
+// screen shows the fleet as the config says it should look.
+func screen(ctx context.Context, f *session.Fleet) error {
+	ui := f.Config().UI
+	return tui.Run(ctx, tui.Over(f), tui.Options{Theme: ui.Theme, Lang: ui.Language, Glyphs: ui.Glyphs})
+}
+
+// versionName is what the build said, else what the go command knows.
+func versionName() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

@@ -1,0 +1,157 @@
+package command
+
+// How a release is shown outside the screen.
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"rentop/remote"
+	"rentop/session/release"
+	"rentop/sync"
+)
+
+// checklist prints each line of a release once it is known.
+type checklist struct {
+	out   io.Writer
+	lines map[release.CheckID]string
+	why   string
+	phase release.Phase
+}
+
+func newChecklist(out io.Writer) *checklist {
+	return &checklist{out: out, lines: map[release.CheckID]string{}}
+}
+
+// marks of the states; words, since colour and signs do not survive every pipe.
+var marks = map[release.CheckState]string{
+	release.Passed: "ok", release.Failed: "FAIL", release.Unknown: "?", release.Waived: "waived", release.Offered: "offer",
+}
+
+func (l *checklist) show(v release.View) {
+	if v.Phase != l.phase {
+		l.phase = v.Phase
+		switch v.Phase {
+		case release.Rechecking, release.Tearing, release.Proving, release.Stuck:
+			fmt.Fprintf(l.out, "%s …\n", v.Phase)
+		}
+	}
+	if v.Why != "" && v.Why != l.why {
+		fmt.Fprintln(l.out, remote.Clean(v.Why))
+	}
+	l.why = v.Why
+	if v.Phase == release.Rechecking {
+		return
+	}
+	for _, c := range v.Checks {
+		mark, known := marks[c.State]
+		if !known {
+			continue
+		}
+		text := fmt.Sprintf("%-6s  %-11s  %s\n", mark, c.ID, remote.Clean(c.Summary))
+		if l.lines[c.ID] != text {
+			l.lines[c.ID] = text
+			io.WriteString(l.out, text)
+			l.evidence(c)
+		}
+	}
+}
+
+// evidence lists what a failing line found, the largest first.
+func (l *checklist) evidence(c release.Check) {
+	if c.State == release.Passed {
+		return
+	}
+	for _, e := range c.Evidence {
+		size := ""
+		if e.Size >= 0 {
+			size = sync.Size(e.Size)
+		}
+		fmt.Fprintf(l.out, "        %9s  %s", size, remote.Clean(e.What))
+		if e.Detail != "" {
+			fmt.Fprintf(l.out, "  (%s)", remote.Clean(e.Detail))
+		}
+		fmt.Fprintln(l.out)
+	}
+	if c.Cure != "" {
+		fmt.Fprintf(l.out, "                   → %s\n", remote.Clean(c.Cure))
+	}
+}
+
+// end sums up a picture: what would be lost and what goes on costing money.
+func (l *checklist) end(v release.View) {
+	if n := len(v.Lost); n > 0 {
+		fmt.Fprintf(l.out, "would be lost: %d, %s\n", n, sync.Size(v.LostSize))
+	}
+	for _, g := range v.GoesOn {
+		fmt.Fprintf(l.out, "goes on costing: %s: %s a month\n", remote.Clean(g.What), g.PerMonth)
+	}
+	if v.Goal == release.Stop && v.StopNote != "" {
+		fmt.Fprintln(l.out, remote.Clean(v.StopNote))
+	}
+}
+
+// released is a release in JSON. Names are added, never changed.
+type released struct {
+	ID        string     `json:"id"`
+	Instance  string     `json:"instance"`
+	Goal      string     `json:"goal"`
+	Phase     string     `json:"phase"`
+	Checks    []check    `json:"checks"`
+	Lost      []evidence `json:"lost"`
+	LostBytes int64      `json:"lost_bytes"`
+	GoesOn    []goesOn   `json:"goes_on"`
+	Why       string     `json:"why"`
+	Proof     string     `json:"proof"`
+	Cost      string     `json:"cost"` // "?" where it is not known
+	StartedAt *time.Time `json:"started_at"`
+	Resumed   bool       `json:"resumed"`
+}
+
+type check struct {
+	ID       string     `json:"id"`
+	State    string     `json:"state"` // passed, failed, unknown, waived, offered, pending, running
+	Summary  string     `json:"summary"`
+	Evidence []evidence `json:"evidence"`
+	Cure     string     `json:"cure"`
+}
+
+type evidence struct {
+	What   string `json:"what"`
+	Size   *int64 `json:"size"` // bytes; null where it has none
+	Detail string `json:"detail"`
+	Lost   bool   `json:"lost"`
+}
+
+type goesOn struct {
+	What     string `json:"what"`
+	PerMonth string `json:"per_month"` // "?" where it is not known
+}
+
+func releaseOf(v release.View) released {
+	r := released{
+		ID: v.ID, Instance: v.Instance, Goal: string(v.Goal), Phase: string(v.Phase), Checks: []check{},
+		Lost: evidenceOf(v.Lost), LostBytes: v.LostSize, GoesOn: []goesOn{}, Why: v.Why, Proof: v.Proof, Cost: v.Cost,
+		StartedAt: instant(v.StartedAt), Resumed: v.Resumed,
+	}
+	for _, c := range v.Checks {
+		r.Checks = append(r.Checks, check{string(c.ID), string(c.State), c.Summary, evidenceOf(c.Evidence), c.Cure})
+	}
+	for _, g := range v.GoesOn {
+		r.GoesOn = append(r.GoesOn, goesOn(g))
+	}
+	return r
+}
+
+func evidenceOf(list []release.Evidence) []evidence {
+	out := []evidence{}
+	for _, e := range list {
+		x := evidence{What: e.What, Detail: e.Detail, Lost: e.Lost}
+		if e.Size >= 0 {
+			x.Size = &e.Size
+		}
+		out = append(out, x)
+	}
+	return out
+}

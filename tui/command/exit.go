@@ -1,0 +1,99 @@
+package command
+
+// From an error to one clear sentence and an exit code.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"rentop/remote"
+	"rentop/session"
+	"rentop/session/config"
+	"rentop/sync"
+)
+
+// The exit codes that scripts may rely on.
+const (
+	done    = 0
+	failed  = 1
+	usage   = 2
+	refused = 3
+)
+
+// usageError is a command line that makes no sense.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func badUsage(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// refusal is something that is not done, for safety, until the person decides.
+type refusal struct{ text string }
+
+func (e *refusal) Error() string { return e.text }
+
+func refuse(format string, args ...any) error {
+	return &refusal{fmt.Sprintf(format, args...)}
+}
+
+// exitWith is another program's exit code that is passed through, in silence.
+type exitWith int
+
+func (e exitWith) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// end tells an error once and gives the exit code.
+func (a *app) end(ctx context.Context, err error) int {
+	if err == nil {
+		return done
+	}
+	var through exitWith
+	if errors.As(err, &through) {
+		return int(through)
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(a.Err, "rentop: interrupted")
+		return failed
+	}
+	code := exitCode(err)
+	fmt.Fprintln(a.Err, "rentop:", remote.CleanLines(strings.TrimSpace(err.Error())))
+	var bad *usageError
+	if errors.As(err, &bad) {
+		fmt.Fprintln(a.Err, "rentop --help, or rentop COMMAND --help, shows how it is used.")
+	}
+	return code
+}
+
+func exitCode(err error) int {
+	var (
+		bad     *usageError
+		no      *refusal
+		cfg     *config.Error
+		deletes *sync.RefusedError
+		changed *remote.HostKeyChangedError
+		unknown *remote.HostKeyUnknownError
+	)
+	switch {
+	case errors.As(err, &no), errors.As(err, &deletes), errors.As(err, &changed), errors.As(err, &unknown),
+		errors.Is(err, remote.ErrNobodyToAsk), errors.Is(err, remote.ErrDeclined):
+		return refused
+	case errors.As(err, &bad), errors.As(err, &cfg), errors.Is(err, session.ErrUnknownInstance),
+		errors.Is(err, config.ErrExists), errors.Is(err, config.ErrNotFound), isCobraUsage(err):
+		return usage
+	}
+	return failed
+}
+
+// isCobraUsage knows cobra's own complaints, which have no type.
+func isCobraUsage(err error) bool {
+	text := err.Error()
+	for _, begin := range []string{"unknown command ", "accepts ", "requires at least ", "requires at most ", "if any flags in the group", "invalid argument "} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
+}

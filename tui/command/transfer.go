@@ -1,0 +1,194 @@
+package command
+
+// Push and pull: what they share.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rentop/remote"
+	"rentop/session"
+	"rentop/sync"
+)
+
+func (a *app) pushCommand() *cobra.Command {
+	return a.transferCommand(sync.Push, &cobra.Command{
+		Use:   "push NAME [SRC DST] [flags]",
+		Short: "Bring files to an instance, whole and verified",
+		Long: "Puts the contents of the folder SRC here into DST there; a file SRC goes to the file DST, or into\n" +
+			"DST where that is a folder. Relative paths there are from the login's home. Without SRC and DST\n" +
+			"the instance's first sync pair is taken. What .gitignore and .rentopignore leave out stays here.",
+		Example: "  rentop push a100 . project\n  rentop push a100 data.tar project/data.tar --verify",
+	})
+}
+
+func (a *app) pullCommand() *cobra.Command {
+	return a.transferCommand(sync.Pull, &cobra.Command{
+		Use:   "pull NAME [SRC DST] [flags]",
+		Short: "Bring files from an instance, whole and verified",
+		Long: "Puts the contents of the folder SRC there into DST here; a file SRC goes to the file DST, or into\n" +
+			"DST where that is a folder. Relative paths there are from the login's home. Without SRC and DST\n" +
+			"the instance's first sync pair is taken.",
+		Example: "  rentop pull a100 project/out ./out --verify",
+	})
+}
+
+// transferred is a transfer in JSON. Names are added, never changed.
+type transferred struct {
+	Direction sync.Direction `json:"direction"`
+	Files     int            `json:"files"`
+	Bytes     int64          `json:"bytes"`
+	WireBytes int64          `json:"wire_bytes"`
+	Unchanged int64          `json:"unchanged"`
+	Deleted   []string       `json:"deleted"`
+	Failed    []failure      `json:"failed"`
+	Verified  bool           `json:"verified"`
+	Seconds   float64        `json:"seconds"`
+	Transport string         `json:"transport"`
+}
+
+type failure struct {
+	Path  string `json:"path"`
+	Error string `json:"error"`
+}
+
+func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command {
+	spec := session.TransferSpec{Direction: d}
+	f := c.Flags()
+	dry := f.Bool("dry-run", false, "say what would be done, and do nothing")
+	yes := f.Bool("yes", false, "delete without asking; with --delete")
+	asJSON := f.Bool("json", false, "print the plan (--dry-run) or the result as JSON")
+	f.BoolVar(&spec.Delete, "delete", false, "also delete at the destination what the source does not have; its list comes first")
+	f.BoolVar(&spec.Force, "force", false, "delete although it is most of what is there; with --delete")
+	f.BoolVar(&spec.Verify, "verify", false, "read every file again on both sides and compare SHA-256")
+	f.BoolVar(&spec.Checksum, "checksum", false, "find what differs by SHA-256, not by size and time")
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 && len(args) != 3 {
+			return badUsage("%s takes NAME alone, or NAME SRC DST", d)
+		}
+		return nil
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if (*yes || spec.Force) && !spec.Delete {
+			return badUsage("--yes and --force go with --delete: nothing else here asks")
+		}
+		if len(args) == 3 {
+			spec.Local, spec.Remote = args[1], args[2]
+			if d == sync.Pull {
+				spec.Local, spec.Remote = args[2], args[1]
+			}
+		}
+		return a.session(cmd.Context(), args[0], func(s *session.Session) error {
+			if *dry {
+				return a.dryRun(cmd.Context(), s, spec, *asJSON)
+			}
+			return a.transfer(cmd.Context(), s, spec, *yes, *asJSON)
+		})
+	}
+	c.ValidArgsFunction = a.instanceNames
+	return a.connects(c)
+}
+
+func (a *app) dryRun(ctx context.Context, s *session.Session, spec session.TransferSpec, asJSON bool) error {
+	plan, err := s.PlanTransfer(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = printJSON(a.Out, map[string]any{
+			"direction": spec.Direction, "local": plan.Local(), "remote": plan.Remote(),
+			"actions": plan.Rows(), "bytes": plan.Bytes, "unchanged": plan.Unchanged, "ignored": plan.Ignored,
+		})
+	} else {
+		_, err = fmt.Fprint(a.Out, plan.String())
+	}
+	if err == nil && plan.Refused != nil {
+		return plan.Refused
+	}
+	return err
+}
+
+func (a *app) transfer(ctx context.Context, s *session.Session, spec session.TransferSpec, yes, asJSON bool) error {
+	p := newProgress(a.Err, a.Now)
+	agreed := yes
+	confirm := func(plan *sync.Plan) error {
+		if plan.Refused != nil {
+			return plan.Refused
+		}
+		if len(plan.Deletes) == 0 || agreed {
+			return nil
+		}
+		p.clear()
+		if err := a.confirmDeletes(ctx, spec.Direction, plan); err != nil {
+			return err
+		}
+		agreed = true
+		return nil
+	}
+	res, err := s.Transfer(ctx, spec, confirm, p.show)
+	p.clear()
+	if res != nil {
+		if perr := a.printResult(spec.Direction, res, asJSON); err == nil {
+			err = perr
+		}
+	}
+	return err
+}
+
+// confirmDeletes shows what would be deleted, and asks.
+func (a *app) confirmDeletes(ctx context.Context, d sync.Direction, plan *sync.Plan) error {
+	side := plan.Remote() + " there"
+	if d == sync.Pull {
+		side = plan.Local() + " here"
+	}
+	a.note("to be deleted from %s:", remote.Clean(side))
+	for _, x := range plan.Deletes {
+		a.note("  %s", remote.Clean(x.Entry.Path))
+	}
+	text, err := a.person.question(ctx, fmt.Sprintf("Delete these %d? (yes/no) ", len(plan.Deletes)))
+	if errors.Is(err, remote.ErrNobodyToAsk) {
+		return refuse("nothing was done: the list above would be deleted; if that is right, add --yes")
+	}
+	if err != nil {
+		return err
+	}
+	if t := strings.ToLower(strings.TrimSpace(text)); t != "yes" && t != "y" {
+		return refuse("nothing was done")
+	}
+	return nil
+}
+
+func (a *app) printResult(d sync.Direction, r *sync.Result, asJSON bool) error {
+	out := transferred{
+		Direction: d, Files: len(r.Sent), Bytes: r.Bytes, WireBytes: r.Wire, Unchanged: r.Unchanged,
+		Deleted: append([]string{}, r.Deleted...), Failed: []failure{}, Verified: r.Verified,
+		Seconds: r.Took.Round(time.Millisecond).Seconds(), Transport: r.Transport,
+	}
+	for _, f := range r.Failed {
+		out.Failed = append(out.Failed, failure{remote.Clean(f.Path), remote.Clean(f.Err.Error())})
+	}
+	if asJSON {
+		return printJSON(a.Out, out)
+	}
+	for _, f := range out.Failed {
+		a.note("failed: %s: %s", f.Path, f.Error)
+	}
+	verb, verified, deleted := "pushed", "", ""
+	if d == sync.Pull {
+		verb = "pulled"
+	}
+	if out.Verified {
+		verified = ", verified"
+	}
+	if n := len(out.Deleted); n > 0 {
+		deleted = fmt.Sprintf(", %d deleted", n)
+	}
+	_, err := fmt.Fprintf(a.Out, "%s %d files, %s (%s on the wire) in %s, %d unchanged%s%s\n",
+		verb, out.Files, sync.Size(out.Bytes), sync.Size(out.WireBytes), span(r.Took), out.Unchanged, deleted, verified)
+	return err
+}
