@@ -4,7 +4,7 @@ J=$HOME/.rentop/jobs
 # alive PID START: whether that very process runs.
 alive() {
 	[ "$1" -gt 0 ] 2>/dev/null || return 1
-	s=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+	{ IFS= read -r s <"/proc/$1/stat"; } 2>/dev/null || return 1
 	s=${s##*) }
 	want=$2
 	set -- $s
@@ -16,10 +16,18 @@ one() {
 	d=$J/$1
 	[ -f "$d/spec" ] || return 0
 	printf 'job %s\n' "$1"
-	p=$(head -c 200 "$d/pid" 2>/dev/null)
-	a=0
-	alive ${p%% *} $(set -- $p; echo "$2") && a=1
-	printf 'alive %s\npid %s\nexit %s\nbegun %s\nkill %s\n' $a "$p" "$(head -c 100 "$d/exit")" "$(head -c 1 "$d/begun")" "$(head -c 1 "$d/kill")"
+	p= x= b= k= a=0
+	{ IFS= read -r p <"$d/pid"; } 2>/dev/null
+	set -f # a field is no pattern
+	set -- $p
+	alive "$1" "$2" && a=1
+	set +f
+	{
+		IFS= read -r x <"$d/exit"
+		IFS= read -r b <"$d/begun"
+		IFS= read -r k <"$d/kill"
+	} 2>/dev/null
+	printf 'alive %s\npid %s\nexit %s\nbegun %s\nkill %s\n' "$a" "$p" "$x" "$b" "$k"
 	printf 'size %s\n' "$(wc -c <"$d/log")"
 	printf 'last %s\n' "$(tail -c 600 "$d/log" | od -An -v -tx1 | tr -d ' \n')"
 	printf 'spec %s\nend\n' "$(head -c 70000 "$d/spec")"
