@@ -49,7 +49,7 @@ func (s *Session) look(st *state, m Meter, now time.Time) []Alert {
 	if billed && (st.State == Waiting || st.State == Refused || st.State == Stalled) && now.Sub(st.Since) > time.Minute {
 		say("unreachable", Warn, "not reachable for %s, and billed as running: %s", span(now.Sub(st.Since)), st.Reason)
 	}
-	for _, w := range s.cfg.Watch {
+	for _, w := range s.cfg().Watch {
 		newest, ok := st.watched[w.Path]
 		limit, err := time.ParseDuration(w.StaleAfter)
 		if ok && err == nil && now.Sub(newest) > limit && hasRunning(st.jobs) {
@@ -65,7 +65,7 @@ func (s *Session) look(st *state, m Meter, now time.Time) []Alert {
 // lookIdle warns about GPUs that cost money and do nothing.
 func (s *Session) lookIdle(st *state, m Meter, now time.Time, say func(string, Level, string, ...any)) {
 	below, after := 5.0, 10*time.Minute
-	if i := s.cfg.Idle; i != nil {
+	if i := s.cfg().Idle; i != nil {
 		below = float64(i.Below)
 		after, _ = time.ParseDuration(i.For) // checked when the config was read
 	}

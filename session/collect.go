@@ -30,7 +30,7 @@ func (s *Session) collect(ctx context.Context, wg *stdsync.WaitGroup, conn *remo
 	wg.Go(func() {
 		every(ctx, savedEvery, func() { s.refreshSaved(ctx) })
 	})
-	if len(s.cfg.Watch) > 0 {
+	if len(s.cfg().Watch) > 0 {
 		wg.Go(func() {
 			every(ctx, watchedEvery, func() { s.refreshWatched(ctx, conn) })
 		})
@@ -67,7 +67,7 @@ func (s *Session) collectSamples(ctx context.Context, conn *remote.Conn, facts *
 			return
 		}
 		if err != nil {
-			s.f.notice(s.cfg.Name, Warn, "telemetry: "+err.Error())
+			s.f.notice(s.cfg().Name, Warn, "telemetry: "+err.Error())
 		}
 		select {
 		case <-time.After(delay):

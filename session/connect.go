@@ -147,9 +147,9 @@ func (s *Session) connectOnce() error {
 
 // dial opens the connection.
 func (s *Session) dial(ctx context.Context) (*remote.Conn, error) {
-	line := s.cfg.SSH
+	line := s.cfg().SSH
 	if line == "" {
-		line = s.cfg.Host
+		line = s.cfg().Host
 	}
 	target, err := remote.ParseTarget(line)
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Session) dial(ctx context.Context) (*remote.Conn, error) {
 	s.send(func(st *state) { st.address = ep.Address() })
 	var ask remote.Asker = asker{s}
 	return remote.Dial(ctx, ep, remote.DialOptions{
-		Instance: s.cfg.Name, UID: s.uid, Ask: ask, Secrets: s.f.opt.Secrets, HostKeys: s.f.keys,
+		Instance: s.cfg().Name, UID: s.uid, Ask: ask, Secrets: s.f.opt.Secrets, HostKeys: s.f.keys,
 		Memory: s.memory, AcceptHostKey: s.f.opt.AcceptHostKey,
 		OnStage:  func(stage string) { s.set(Connecting, stage) },
 		OnHealth: s.heard,
@@ -206,7 +206,7 @@ func (s *Session) dialBulk(ctx context.Context) (*remote.Conn, *remote.Facts, er
 	}
 	bulk, err := conn.Again(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: open a connection for the transfer: %w", s.cfg.Name, err)
+		return nil, nil, fmt.Errorf("%s: open a connection for the transfer: %w", s.cfg().Name, err)
 	}
 	return bulk, facts, nil
 }

@@ -22,7 +22,7 @@ func (s *Session) Doctor(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return findings(facts, s.plan, s.prov != nil, s.f.opt.Now()), nil
+	return findings(facts, s.plan(), s.prov() != nil, s.f.opt.Now()), nil
 }
 
 func findings(f *remote.Facts, p billing.Plan, hasProvider bool, now time.Time) []Finding {

@@ -150,14 +150,18 @@ func (f *Fleet) reload() error {
 	}
 	f.mu.Lock()
 	var ended []*Session
+	edited := map[*Session]config.Instance{}
 	f.stale = false
 	for name, s := range f.sessions {
 		in, still := file.Instance[name]
-		if !still || !sameConfig(in, s.cfg) || uids[name] != s.uid {
-			if s.busy() { // a release or a transfer is not cut off by an edit
-				f.stale = true
-				continue
-			}
+		same := still && uids[name] == s.uid
+		switch {
+		case same && sameConfig(in, s.cfg()):
+		case s.busy(): // a release or a transfer is not cut off by an edit
+			f.stale = true
+		case same && sameMachine(in, s.cfg()):
+			edited[s] = in
+		default:
 			ended = append(ended, s)
 			delete(f.sessions, name)
 		}
@@ -174,6 +178,9 @@ func (f *Fleet) reload() error {
 	f.mu.Unlock()
 	for _, s := range ended {
 		s.cancel()
+	}
+	for s, in := range edited {
+		s.change(in)
 	}
 	for _, s := range begun {
 		f.owned.Go(s.loop)

@@ -66,7 +66,7 @@ func (f *Fleet) Instance(name string) (config.Instance, error) {
 	if err != nil {
 		return config.Instance{}, err
 	}
-	return s.cfg, nil
+	return s.cfg(), nil
 }
 
 func (f *Fleet) update(change func([]byte) ([]byte, error)) error {

@@ -25,7 +25,7 @@ type JobSpec struct {
 // A cut while it starts is survived: the same job is asked for again, and runs once.
 func (s *Session) StartJob(ctx context.Context, spec JobSpec) (tmux.Job, error) {
 	if strings.TrimSpace(spec.Command) == "" {
-		return tmux.Job{}, fmt.Errorf("%s: a job needs a command", s.cfg.Name)
+		return tmux.Job{}, fmt.Errorf("%s: a job needs a command", s.cfg().Name)
 	}
 	if spec.Name == "" {
 		spec.Name = strings.Fields(spec.Command)[0]
@@ -45,10 +45,10 @@ func (s *Session) startJob(ctx context.Context, t tmux.Spec) (tmux.Job, error) {
 		return err
 	})
 	if err != nil {
-		return job, fmt.Errorf("%s: start the job: %w", s.cfg.Name, err)
+		return job, fmt.Errorf("%s: start the job: %w", s.cfg().Name, err)
 	}
 	if err := s.recordJob(ctx, ledger.JobStarted, job); err != nil {
-		return job, fmt.Errorf("%s: the job runs as %s, but the ledger could not be written: %w", s.cfg.Name, job.ID, err)
+		return job, fmt.Errorf("%s: the job runs as %s, but the ledger could not be written: %w", s.cfg().Name, job.ID, err)
 	}
 	s.refreshJobs(ctx)
 	return job, nil
@@ -88,7 +88,7 @@ func jobID(name string) string {
 func (s *Session) Jobs(ctx context.Context) ([]tmux.Job, error) {
 	jobs, err := s.jobs().List(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%s: list jobs: %w", s.cfg.Name, err)
+		return nil, fmt.Errorf("%s: list jobs: %w", s.cfg().Name, err)
 	}
 	s.sendWait(func(st *state) { s.jobsSeen(st, jobs) })
 	return jobs, nil
@@ -116,9 +116,9 @@ func (s *Session) findJob(ctx context.Context, which string) (tmux.Job, error) {
 		names = append(names, j.ID)
 	}
 	if len(names) == 0 {
-		return tmux.Job{}, fmt.Errorf("%w: %q on %s; it has none", errNotHere, remote.Clean(which), s.cfg.Name)
+		return tmux.Job{}, fmt.Errorf("%w: %q on %s; it has none", errNotHere, remote.Clean(which), s.cfg().Name)
 	}
-	return tmux.Job{}, fmt.Errorf("%w: %q on %s; there are: %s", errNotHere, remote.Clean(which), s.cfg.Name, strings.Join(names, ", "))
+	return tmux.Job{}, fmt.Errorf("%w: %q on %s; there are: %s", errNotHere, remote.Clean(which), s.cfg().Name, strings.Join(names, ", "))
 }
 
 // Follow writes a job's log to w from an offset on; with follow it goes on until
@@ -152,7 +152,7 @@ func (s *Session) KillJob(ctx context.Context, which string) (tmux.Job, error) {
 		return err
 	})
 	if err != nil {
-		return job, fmt.Errorf("%s: kill %s: %w", s.cfg.Name, job.ID, err)
+		return job, fmt.Errorf("%s: kill %s: %w", s.cfg().Name, job.ID, err)
 	}
 	s.refreshJobs(ctx)
 	return job, nil
@@ -165,7 +165,7 @@ func (s *Session) RestartJob(ctx context.Context, which string) (tmux.Job, error
 		return old, err
 	}
 	if old.State == tmux.Running || old.State == tmux.Starting {
-		return old, fmt.Errorf("%s: %s is still running; kill it first", s.cfg.Name, old.ID)
+		return old, fmt.Errorf("%s: %s is still running; kill it first", s.cfg().Name, old.ID)
 	}
 	id := jobID(old.Name)
 	var job tmux.Job
@@ -174,7 +174,7 @@ func (s *Session) RestartJob(ctx context.Context, which string) (tmux.Job, error
 		return err
 	})
 	if err != nil {
-		return job, fmt.Errorf("%s: restart %s: %w", s.cfg.Name, old.ID, err)
+		return job, fmt.Errorf("%s: restart %s: %w", s.cfg().Name, old.ID, err)
 	}
 	if err := s.recordJob(ctx, ledger.JobStarted, job); err != nil {
 		return job, err
@@ -190,7 +190,7 @@ func (s *Session) JobTerminal(ctx context.Context, which string, t remote.Termin
 		return 0, err
 	}
 	if !job.Tmux || job.State != tmux.Running {
-		return 0, fmt.Errorf("%s: %s cannot be attached (%s); its log can be read: rentop logs %s %s", s.cfg.Name, job.ID, job.State, s.cfg.Name, job.ID)
+		return 0, fmt.Errorf("%s: %s cannot be attached (%s); its log can be read: rentop logs %s %s", s.cfg().Name, job.ID, job.State, s.cfg().Name, job.ID)
 	}
 	conn, _, err := s.connected(ctx)
 	if err != nil {
@@ -213,11 +213,11 @@ func (s *Session) jobsSeen(st *state, jobs []tmux.Job) {
 		st.ended[j.ID] = true
 		s.owned.Go(func() {
 			if err := s.recordJob(s.ctx, ledger.JobEnded, j); err != nil && s.ctx.Err() == nil {
-				s.f.notice(s.cfg.Name, Warn, "the ledger could not be written: "+err.Error())
+				s.f.notice(s.cfg().Name, Warn, "the ledger could not be written: "+err.Error())
 			}
 		})
 		if !first {
-			s.f.notice(s.cfg.Name, jobLevel(j), jobEnd(j))
+			s.f.notice(s.cfg().Name, jobLevel(j), jobEnd(j))
 		}
 	}
 }

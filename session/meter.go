@@ -17,7 +17,7 @@ func (s *Session) readLedger(st *state) {
 	events, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid, Kinds: append([]ledger.Kind{ledger.JobEnded}, ledger.MeterKinds...)})
 	if err != nil {
 		if s.ctx.Err() == nil {
-			s.f.notice(s.cfg.Name, Urgent, "the ledger cannot be read: "+err.Error())
+			s.f.notice(s.cfg().Name, Urgent, "the ledger cannot be read: "+err.Error())
 		}
 		return
 	}
@@ -39,7 +39,7 @@ func (s *Session) record(kind ledger.Kind, at time.Time, source string, data any
 	e := ledger.NewEvent(kind, s.uid, source, data)
 	e.At = at
 	if _, err := s.f.ledger.Append(s.ctx, e); err != nil && s.ctx.Err() == nil {
-		s.f.notice(s.cfg.Name, Urgent, "the ledger could not be written, so the meter may be wrong: "+err.Error())
+		s.f.notice(s.cfg().Name, Urgent, "the ledger could not be written, so the meter may be wrong: "+err.Error())
 		return
 	}
 	s.refold()
@@ -63,7 +63,7 @@ func (s *Session) firstContact(facts *remote.Facts) {
 			InstanceClock: facts.Clock, BoxStartedAt: facts.BoxStart, Box: facts.Box,
 		})
 	}
-	if s.prov != nil {
+	if s.prov() != nil {
 		if got, err := s.askProvider(s.ctx); err == nil {
 			s.observeProvider(got)
 		}
@@ -140,14 +140,14 @@ func (s *Session) meter(st *state, now time.Time) Meter {
 }
 
 func (s *Session) budget() *billing.Amount {
-	if s.cfg.Budget == "" {
+	if s.cfg().Budget == "" {
 		return nil
 	}
-	v, err := billing.ParseDecimal(s.cfg.Budget)
+	v, err := billing.ParseDecimal(s.cfg().Budget)
 	if err != nil {
 		return nil // refused when the config was read
 	}
-	return &billing.Amount{Value: v, Currency: s.plan.Currency}
+	return &billing.Amount{Value: v, Currency: s.plan().Currency}
 }
 
 // midnight is the last one where the person is.

@@ -26,10 +26,10 @@ func (f *Fleet) provider(in config.Instance) provider.Provider {
 
 // providerID is what the provider calls the instance.
 func (s *Session) providerID() string {
-	if s.cfg.ID != "" {
-		return s.cfg.ID
+	if s.cfg().ID != "" {
+		return s.cfg().ID
 	}
-	return s.cfg.Name
+	return s.cfg().Name
 }
 
 const providerEvery = 20 * time.Second
@@ -40,6 +40,9 @@ func (s *Session) watchProvider() {
 	var written provider.Status
 	var writtenAt time.Time
 	every(s.ctx, providerEvery, func() {
+		if s.prov() == nil {
+			return
+		}
 		got, err := s.askProvider(s.ctx)
 		if err != nil {
 			return // nothing is known: keep what was
@@ -57,7 +60,7 @@ func (s *Session) watchProvider() {
 func (s *Session) askProvider(ctx context.Context) (provider.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	got, err := s.prov.Status(ctx, s.providerID())
+	got, err := s.prov().Status(ctx, s.providerID())
 	if err != nil {
 		return got, err
 	}
@@ -95,14 +98,14 @@ func (st *state) becomeProvider(now time.Time) {
 
 // Start has the provider start a stopped instance, and connects.
 func (s *Session) Start(ctx context.Context) error {
-	if s.prov == nil {
-		return fmt.Errorf("%s: %w", s.cfg.Name, errNoProvider)
+	if s.prov() == nil {
+		return fmt.Errorf("%s: %w", s.cfg().Name, errNoProvider)
 	}
-	if !s.prov.Can().Start {
-		return fmt.Errorf("%s: start: %w", s.cfg.Name, provider.ErrUnsupported)
+	if !s.prov().Can().Start {
+		return fmt.Errorf("%s: start: %w", s.cfg().Name, provider.ErrUnsupported)
 	}
-	if err := s.prov.Start(ctx, s.providerID()); err != nil {
-		return fmt.Errorf("%s: start: %w", s.cfg.Name, err)
+	if err := s.prov().Start(ctx, s.providerID()); err != nil {
+		return fmt.Errorf("%s: start: %w", s.cfg().Name, err)
 	}
 	for wait := time.Second; ; wait = min(2*wait, 15*time.Second) {
 		got, err := s.askProvider(ctx)
@@ -116,7 +119,7 @@ func (s *Session) Start(ctx context.Context) error {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return fmt.Errorf("%s: the provider accepted the start but does not say that it runs (%s): %w", s.cfg.Name, s.View().Reason, ctx.Err())
+			return fmt.Errorf("%s: the provider accepted the start but does not say that it runs (%s): %w", s.cfg().Name, s.View().Reason, ctx.Err())
 		}
 	}
 }
@@ -126,8 +129,8 @@ var errNoProvider = errors.New(`it has no provider, so rentop cannot start, stop
 
 // can says what the provider allows, for the view.
 func (s *Session) can() provider.Can {
-	if s.prov == nil {
+	if s.prov() == nil {
 		return provider.Can{}
 	}
-	return s.prov.Can()
+	return s.prov().Can()
 }

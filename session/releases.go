@@ -57,7 +57,7 @@ func (s *Session) StartRelease(goal release.Goal) error {
 	}
 	s.owned.Go(func() {
 		if err := s.runRelease(s.ctx, m); err != nil && s.ctx.Err() == nil {
-			s.f.notice(s.cfg.Name, Urgent, "release: "+err.Error())
+			s.f.notice(s.cfg().Name, Urgent, "release: "+err.Error())
 		}
 	})
 	return nil
@@ -95,7 +95,7 @@ func (s *Session) Release(ctx context.Context, goal release.Goal, shown func(rel
 func (s *Session) Decide(d release.Decision) error {
 	m := s.release.now()
 	if m == nil {
-		return fmt.Errorf("%s: no release is under way", s.cfg.Name)
+		return fmt.Errorf("%s: no release is under way", s.cfg().Name)
 	}
 	m.Decide(d)
 	return nil
@@ -118,10 +118,10 @@ func (s *Session) newRelease(goal release.Goal) (*release.Machine, error) {
 			return nil, err
 		}
 	} else if g := m.View().Goal; g != goal {
-		return nil, fmt.Errorf("%s: an earlier release (%s) is not finished; finish or cancel it first: rentop release %s --%s", s.cfg.Name, g, s.cfg.Name, g)
+		return nil, fmt.Errorf("%s: an earlier release (%s) is not finished; finish or cancel it first: rentop release %s --%s", s.cfg().Name, g, s.cfg().Name, g)
 	}
 	if !s.release.take(m) {
-		return nil, fmt.Errorf("%s: %w", s.cfg.Name, errUnderWay)
+		return nil, fmt.Errorf("%s: %w", s.cfg().Name, errUnderWay)
 	}
 	return m, nil
 }
@@ -129,7 +129,7 @@ func (s *Session) newRelease(goal release.Goal) (*release.Machine, error) {
 func (s *Session) runRelease(ctx context.Context, m *release.Machine) error {
 	defer s.release.drop()
 	err := m.Run(ctx)
-	if v := m.View(); v.Phase == release.Review && s.prov != nil {
+	if v := m.View(); v.Phase == release.Review && s.prov() != nil {
 		if got, perr := s.askProvider(s.ctx); perr == nil {
 			s.observeProvider(got)
 		}
@@ -146,13 +146,13 @@ func (s *Session) resumeRelease() {
 	s.owned.Go(func() {
 		m, err := release.Resume(s.ctx, s.releaseDeps(s.ctx))
 		if err != nil && s.ctx.Err() == nil {
-			s.f.notice(s.cfg.Name, Urgent, "release: "+err.Error())
+			s.f.notice(s.cfg().Name, Urgent, "release: "+err.Error())
 		}
 		if m == nil || err != nil || !s.release.take(m) {
 			return
 		}
 		if err := s.runRelease(s.ctx, m); err != nil && s.ctx.Err() == nil {
-			s.f.notice(s.cfg.Name, Urgent, "release: "+err.Error())
+			s.f.notice(s.cfg().Name, Urgent, "release: "+err.Error())
 		}
 	})
 }
@@ -183,7 +183,7 @@ func (s *Session) busy() bool {
 // leaveAlone refuses to pull the ground from under a release or a transfer.
 func (s *Session) leaveAlone() error {
 	if s.busy() {
-		return fmt.Errorf("%s: %w", s.cfg.Name, errUnderWay)
+		return fmt.Errorf("%s: %w", s.cfg().Name, errUnderWay)
 	}
 	return nil
 }
@@ -191,15 +191,15 @@ func (s *Session) leaveAlone() error {
 func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 	dir := s.f.opt.Dirs.State
 	deps := release.Deps{
-		Instance: s.cfg.Name, UID: s.uid, Runner: reachable{s},
+		Instance: s.cfg().Name, UID: s.uid, Runner: reachable{s},
 		Jobs:          s.jobs().List,
 		Since:         s.since(ctx),
 		Pushed:        s.known,
 		OpenTransport: s.openTransport,
-		PullDir:       filepath.Join(dir, "saved", s.cfg.Name),
-		EnvDir:        filepath.Join(dir, "environments", s.cfg.Name),
-		SnapshotDir:   filepath.Join(dir, "snapshots", s.cfg.Name),
-		Provider:      s.prov, ProviderID: s.providerID(),
+		PullDir:       filepath.Join(dir, "saved", s.cfg().Name),
+		EnvDir:        filepath.Join(dir, "environments", s.cfg().Name),
+		SnapshotDir:   filepath.Join(dir, "snapshots", s.cfg().Name),
+		Provider:      s.prov(), ProviderID: s.providerID(),
 		GoesOn: s.goesOn, Cost: s.finalCost,
 		Journal: releaseJournal{s},
 		Changed: func(v release.View) { s.send(func(st *state) { st.release = &v }) },
@@ -211,7 +211,7 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 	if base, err := os.Getwd(); err == nil {
 		deps.Base = base
 	}
-	for _, a := range s.cfg.Artifacts {
+	for _, a := range s.cfg().Artifacts {
 		deps.Artifacts = append(deps.Artifacts, release.Artifact{Path: a.Path, To: expandHome(a.To)})
 	}
 	return deps
@@ -258,17 +258,17 @@ func (s *Session) goesOn(ctx context.Context, goal release.Goal) ([]release.Goes
 	after := provider.Gone
 	if goal == release.Stop {
 		after = provider.Stopped
-		hour := billing.BurnAt(s.plan, billing.Stopped, s.f.opt.Now())
+		hour := billing.BurnAt(s.plan(), billing.Stopped, s.f.opt.Now())
 		if hour == nil {
 			out = append(out, release.GoesOn{What: "while stopped (compute and disk)", PerMonth: "?"})
 		} else if hour.Sign() > 0 {
 			out = append(out, release.GoesOn{What: "while stopped (compute and disk)", PerMonth: perMonth(*hour)})
 		}
 	}
-	if s.prov == nil {
+	if s.prov() == nil {
 		return out, nil
 	}
-	left, err := s.prov.Leftovers(ctx, s.providerID(), after)
+	left, err := s.prov().Leftovers(ctx, s.providerID(), after)
 	if errors.Is(err, provider.ErrUnsupported) {
 		return append(out, release.GoesOn{What: "disks, snapshots or addresses that the provider keeps (it does not tell rentop)", PerMonth: "?"}), nil
 	}
@@ -333,7 +333,7 @@ func (j releaseJournal) Load(ctx context.Context) ([]release.Entry, error) {
 	for _, ev := range events {
 		var e release.Entry
 		if err := json.Unmarshal(ev.Data, &e); err != nil {
-			return nil, fmt.Errorf("read the release journal of %s: %w", j.s.cfg.Name, err)
+			return nil, fmt.Errorf("read the release journal of %s: %w", j.s.cfg().Name, err)
 		}
 		out = append(out, e)
 	}

@@ -33,7 +33,7 @@ func (s *Session) refreshWatched(ctx context.Context, r remote.Runner) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	found := map[string]time.Time{}
-	for _, w := range s.cfg.Watch {
+	for _, w := range s.cfg().Watch {
 		path := w.Path
 		prefix := ""
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {

@@ -26,9 +26,7 @@ import (
 type Session struct {
 	f      *Fleet
 	uid    string
-	cfg    config.Instance // never changes: an edit makes a new Session
-	plan   billing.Plan
-	prov   provider.Provider // nil: plain SSH
+	setup  atomic.Pointer[setup] // replaced by an edit
 	memory *remote.AuthMemory
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -41,6 +39,42 @@ type Session struct {
 
 	queue   transferQueue
 	release releaseSlot
+}
+
+// setup is what the config says about the instance; it is never changed in place.
+type setup struct {
+	cfg  config.Instance
+	plan billing.Plan
+	prov provider.Provider // nil: plain SSH
+}
+
+func (s *Session) cfg() config.Instance    { return s.setup.Load().cfg }
+func (s *Session) plan() billing.Plan      { return s.setup.Load().plan }
+func (s *Session) prov() provider.Provider { return s.setup.Load().prov }
+
+// apply takes an edit that leaves the connection as it is.
+func (s *Session) apply(in config.Instance) {
+	plan, _ := in.Plan() // checked when the config was read
+	s.setup.Store(&setup{cfg: in, plan: plan, prov: s.f.provider(in)})
+}
+
+// sameMachine says whether a session can live through an edit.
+func sameMachine(a, b config.Instance) bool {
+	return a.Name == b.Name && a.SSH == b.SSH && a.Host == b.Host
+}
+
+// change applies an edit to a session that goes on.
+func (s *Session) change(in config.Instance) {
+	was := s.cfg()
+	s.apply(in)
+	s.refold()
+	if was.Provider == in.Provider && was.ID == in.ID {
+		return
+	}
+	s.send(func(st *state) { st.provider, st.asked = provider.Status{}, false })
+	if s.f.opt.Live && s.prov() != nil {
+		s.owned.Go(func() { _, _ = s.askProvider(s.ctx) }) // no answer is no news
+	}
 }
 
 // state is what loop owns.
@@ -69,11 +103,10 @@ type state struct {
 
 func newSession(f *Fleet, in config.Instance, uid string) *Session {
 	s := &Session{
-		f: f, uid: uid, cfg: in, memory: remote.NewAuthMemory(),
+		f: f, uid: uid, memory: remote.NewAuthMemory(),
 		inbox: make(chan func(*state), 64), link: newLink(), nudge: make(chan struct{}, 1),
 	}
-	s.plan, _ = in.Plan() // checked when the config was read
-	s.prov = f.provider(in)
+	s.apply(in)
 	s.ctx, s.cancel = context.WithCancel(f.ctx)
 	s.queue.init(s)
 	s.view.Store(&View{Name: in.Name, Provider: in.Provider, Address: address(in), State: Idle, Reason: "not connected"})
@@ -95,7 +128,7 @@ func address(in config.Instance) string {
 }
 
 // Name of the instance.
-func (s *Session) Name() string { return s.cfg.Name }
+func (s *Session) Name() string { return s.cfg().Name }
 
 // View is the newest picture of this session. It never blocks.
 func (s *Session) View() View { return *s.view.Load() }
@@ -104,14 +137,12 @@ func (s *Session) View() View { return *s.view.Load() }
 func (s *Session) loop() {
 	defer s.owned.Wait()
 	defer s.cancel()
-	st := &state{State: Idle, Reason: "not connected", Since: s.f.opt.Now(), address: address(s.cfg), dirty: true}
+	st := &state{State: Idle, Reason: "not connected", Since: s.f.opt.Now(), address: address(s.cfg()), dirty: true}
 	s.readLedger(st)
 	s.resumeRelease()
 	if s.f.opt.Live {
 		s.Nudge()
-		if s.prov != nil {
-			s.owned.Go(s.watchProvider)
-		}
+		s.owned.Go(s.watchProvider)
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -185,7 +216,7 @@ func (s *Session) connected(ctx context.Context) (*remote.Conn, *remote.Facts, e
 	defer stop()
 	conn, facts, err := s.link.wait(ctx, s.f.opt.Live)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", s.cfg.Name, err)
+		return nil, nil, fmt.Errorf("%s: %w", s.cfg().Name, err)
 	}
 	return conn, facts, nil
 }

@@ -27,13 +27,13 @@ type TransferSpec struct {
 
 func (s *Session) spec(t TransferSpec) (sync.Spec, error) {
 	if t.Local == "" && t.Remote == "" {
-		if len(s.cfg.Sync) == 0 {
-			return sync.Spec{}, fmt.Errorf(`%s: which folders? give them, or set sync = [{ local = ".", remote = "~/project" }] for it`, s.cfg.Name)
+		if len(s.cfg().Sync) == 0 {
+			return sync.Spec{}, fmt.Errorf(`%s: which folders? give them, or set sync = [{ local = ".", remote = "~/project" }] for it`, s.cfg().Name)
 		}
-		t.Local, t.Remote = s.cfg.Sync[0].Local, s.cfg.Sync[0].Remote
+		t.Local, t.Remote = s.cfg().Sync[0].Local, s.cfg().Sync[0].Remote
 	}
 	if t.Local == "" || t.Remote == "" {
-		return sync.Spec{}, fmt.Errorf("%s: a transfer needs both a local and a remote path", s.cfg.Name)
+		return sync.Spec{}, fmt.Errorf("%s: a transfer needs both a local and a remote path", s.cfg().Name)
 	}
 	local, err := filepath.Abs(expandHome(t.Local))
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Session) openTransport(ctx context.Context) (sync.Transport, error) {
 	tr, err := sync.Open(ctx, conn, facts)
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("%s: %w", s.cfg.Name, err)
+		return nil, fmt.Errorf("%s: %w", s.cfg().Name, err)
 	}
 	return closing{tr, conn}, nil
 }
@@ -80,7 +80,7 @@ func (s *Session) PlanTransfer(ctx context.Context, t TransferSpec) (*sync.Plan,
 	defer tr.Close()
 	plan, err := sync.MakePlan(ctx, tr, spec, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.cfg.Name, err)
+		return nil, fmt.Errorf("%s: %w", s.cfg().Name, err)
 	}
 	return plan, nil
 }
@@ -121,7 +121,7 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 		}
 	}
 	if err != nil {
-		return res, fmt.Errorf("%s: %s: %w", s.cfg.Name, t.Direction, err)
+		return res, fmt.Errorf("%s: %s: %w", s.cfg().Name, t.Direction, err)
 	}
 	return res, nil
 }

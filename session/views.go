@@ -17,7 +17,7 @@ func (s *Session) publish(st *state) {
 	m := s.meter(st, now)
 	can := s.can()
 	v := &View{
-		Name: s.cfg.Name, Provider: s.cfg.Provider, Address: st.address,
+		Name: s.cfg().Name, Provider: s.cfg().Provider, Address: st.address,
 		State: st.State, Reason: st.Reason, Since: st.Since, RetryAt: st.RetryAt, RTT: st.rtt,
 		Facts: st.facts, Sample: st.sample, History: st.history.view(), Meter: m,
 		Jobs: slices.Clone(st.jobs), JobsErr: st.jobsErr, Saved: st.saved,
@@ -29,7 +29,7 @@ func (s *Session) publish(st *state) {
 			v.Running++
 		}
 	}
-	for _, p := range s.cfg.Sync {
+	for _, p := range s.cfg().Sync {
 		v.Syncs = append(v.Syncs, SyncPair(p))
 	}
 	v.Alerts = s.look(st, m, now)

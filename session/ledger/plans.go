@@ -31,7 +31,31 @@ func (f *folder) plans(facts []fact) []billing.Plan {
 		}
 		plans = append(plans, p)
 	}
+	fillUnknown(plans)
 	return plans
+}
+
+// fillUnknown gives a plan what it did not know when a later one of the same
+// currency tells it: a price that was entered a day late was the price that day.
+func fillUnknown(plans []billing.Plan) {
+	for n := len(plans) - 2; n >= 0; n-- {
+		p, next := &plans[n], plans[n+1]
+		if p.Currency == "" {
+			p.Currency = next.Currency
+		}
+		if p.Currency != next.Currency {
+			continue
+		}
+		if p.PerHour == nil {
+			p.PerHour, p.Billed, p.MinSeconds = next.PerHour, next.Billed, next.MinSeconds
+		}
+		if p.WhileStopped == nil {
+			p.WhileStopped = next.WhileStopped
+		}
+		if p.DiskGB != nil && p.PerGBMonth == nil {
+			p.PerGBMonth, p.MonthHours = next.PerGBMonth, next.MonthHours
+		}
+	}
 }
 
 // planAt is the plan in force at a moment, and when the next one takes over
