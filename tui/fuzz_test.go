@@ -146,7 +146,7 @@ func FuzzScreens(f *testing.F) {
 		d := drive(t, c.fleet(), []string{"en", "zh"}[c.IntN(2)], size[0], size[1])
 		d.wait = time.Millisecond
 		d.f.log = c.word() + "\n" + c.word() + "\r" + c.word()
-		for range 40 {
+		for range 12 {
 			switch c.IntN(8) {
 			case 0:
 				d.f.set(c.fleet())

@@ -216,7 +216,10 @@ func (p *page) processRows(l *look, s *session.View, w, n int) {
 
 // ms is a round trip in a few cells.
 func ms(d time.Duration) string {
-	if d < time.Second {
+	switch {
+	case d < time.Millisecond:
+		return "<1ms"
+	case d < time.Second:
 		return fmt.Sprintf("%dms", d.Milliseconds())
 	}
 	return fmt.Sprintf("%.1fs", d.Seconds())

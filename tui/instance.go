@@ -159,8 +159,8 @@ func (p *page) stateRows(l *look, s *session.View, w int) {
 			pen.Put(l.th.Faint, " "+l.gl.Dot+" ").Put(l.th.Dim, f)
 		}
 	})
-	if s.State != session.Live && s.Reason != "" {
-		p.text(w, 2, l.th.Text, s.Reason)
+	if why := reasonOf(s); s.State != session.Live && why != "" {
+		p.text(w, 2, l.th.Text, why)
 	}
 }
 

@@ -323,9 +323,18 @@ func overviewRow(r cell.Area, l *look, t *table[*session.View], s *session.View)
 	if s.State == session.Waiting && s.RetryAt.After(l.now) {
 		p.Put(l.th.Dim, " "+l.T("retry", text.Dur(s.RetryAt.Sub(l.now))))
 	}
-	if s.Reason != "" && !strings.EqualFold(s.Reason, string(s.State)) {
-		p.Skip(2).Put(l.th.Dim, s.Reason)
+	if why := reasonOf(s); why != "" {
+		p.Skip(2).Put(l.th.Dim, why)
 	}
+}
+
+// reasonOf is why an instance is not live, without the state's own word.
+func reasonOf(s *session.View) string {
+	n := len(s.State)
+	if len(s.Reason) >= n && strings.EqualFold(s.Reason[:n], string(s.State)) {
+		return strings.TrimLeft(s.Reason[n:], " ,:;")
+	}
+	return s.Reason
 }
 
 // clickHeadings sorts by the column whose heading is clicked.

@@ -69,8 +69,10 @@ func fit[T any](cols []col[T], width int) table[T] {
 	each(0, 1, add)
 	each(0, 1, want)
 	widen(2)
-	each(2, last, add)
-	each(2, last, want)
+	for p := 2; p <= last; p++ {
+		each(p, p, add)
+		each(p, p, want)
+	}
 	widen(3)
 	each(0, last, grow(func(c col[T]) int { return c.max }))
 	return t
