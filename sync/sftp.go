@@ -112,8 +112,9 @@ func (t *sftpTransport) ends(ctx context.Context, c *sftp.Client, err error) boo
 }
 
 // sftpError gives a status its meaning; a bare failure is most often a full
-// disk (restic#3336), which statvfs tells where the server has it.
-func sftpError(c *sftp.Client, dir string, err error) error {
+// disk (restic#3336), which it is taken for where statvfs says that less than
+// need bytes are free.
+func sftpError(c *sftp.Client, dir string, need int64, err error) error {
 	var st *sftp.StatusError
 	switch {
 	case err == nil:
@@ -122,7 +123,7 @@ func sftpError(c *sftp.Client, dir string, err error) error {
 		return fmt.Errorf("%w on the instance", fs.ErrPermission)
 	case errors.As(err, &st) && st.FxCode() == sftp.ErrSSHFxFailure:
 		if _, has := c.HasExtension("statvfs@openssh.com"); has {
-			if v, verr := c.StatVFS(dir); verr == nil && (v.Bavail == 0 || v.Favail == 0 && v.Files > 0) {
+			if v, verr := c.StatVFS(dir); verr == nil && (v.Bavail*v.Frsize < uint64(need) || v.Favail == 0 && v.Files > 0) {
 				return fmt.Errorf("%w on the instance", ErrFull)
 			}
 		}

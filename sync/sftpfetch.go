@@ -74,7 +74,7 @@ func (d *download) run(ctx context.Context) (Entry, error) {
 	}
 	f, err := d.c.Open(name)
 	if err != nil {
-		return d.e, sftpError(d.c, d.root, err)
+		return d.e, sftpError(d.c, d.root, 0, err)
 	}
 	defer f.Close()
 	if d.e.Size < largeFile {

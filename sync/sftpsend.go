@@ -90,7 +90,7 @@ func (u *upload) run(ctx context.Context, src string) error {
 		if u.e.Size < largeFile && !u.t.ends(ctx, u.c, err) {
 			u.c.Remove(part)
 		}
-		return sftpError(u.c, dir, err)
+		return sftpError(u.c, dir, max(u.e.Size, 4096), err)
 	}
 	u.e.SHA256 = hex.EncodeToString(u.sum.Sum(nil))
 	err = unchanged(f, u.e)
@@ -106,7 +106,7 @@ func (u *upload) run(ctx context.Context, src string) error {
 	if u.e.Size >= largeFile && !u.t.ends(ctx, u.c, err) {
 		u.c.Remove(part + journalSuffix)
 	}
-	return sftpError(u.c, dir, err)
+	return sftpError(u.c, dir, max(u.e.Size, 4096), err)
 }
 
 // fill writes the part from where the journal stands.

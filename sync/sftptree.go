@@ -234,7 +234,7 @@ func (t *sftpTransport) applySame(ctx context.Context, c *sftp.Client, root stri
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				done(a, sftpError(c, root, err))
+				done(a, sftpError(c, root, 4096, err))
 				return nil
 			})
 		}

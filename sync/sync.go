@@ -3,6 +3,17 @@
 //
 // A [Plan] is made from two listings; a [Transport] carries it out. The engine
 // knows what must move and why, the transport only how.
+//
+//	t, err := sync.Open(ctx, conn, facts)
+//	p, err := sync.MakePlan(ctx, t, sync.Spec{Direction: sync.Push, Local: ".", Remote: "~/project"}, report)
+//	fmt.Print(p)
+//	r, err := sync.Execute(ctx, t, p, report)
+//
+// A file has under its final name the old content or the whole new one, and its
+// SHA-256 was compared between the two sides before it got it (a pull by SFTP
+// alone compares size and time; Verify reads again). Nothing is deleted unless
+// asked for, nothing that ignore rules name is ever deleted, and no deletes
+// follow a failure. Everything that no rule ignores is sent, .git too.
 package sync
 
 import (

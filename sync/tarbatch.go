@@ -128,11 +128,11 @@ trap clean EXIT
 trap 'exit 1' HUP INT TERM PIPE
 mkdir "$C" || exit 11
 echo $$ >"$C/pid"
-` + b.t.unpack() + ` 2>"$C/err0" | tar ` + form + `-xpof - 2>"$C/err"
+e=$(` + b.t.unpack() + ` 2>/dev/null | tar ` + form + `-xpof - 2>&1 >/dev/null)
 r=$?
-if [ ! -s "$C/end" ]; then tail -n 5 "$C/err" >&2; exit ` + strconv.Itoa(exitNoEnd) + `; fi
+if [ ! -s "$C/end" ]; then printf '%s\n' "$e" | tail -n 5 >&2; exit ` + strconv.Itoa(exitNoEnd) + `; fi
 [ ! -s "$C/drop" ] || xargs -0 -r rm -f -- <"$C/drop"
-xargs -0 -r sha256sum -- <"$C/names" >"$C/got" 2>>"$C/err"
+xargs -0 -r sha256sum -- <"$C/names" >"$C/got" 2>/dev/null
 if [ $r = 0 ] && [ "$(sha256sum <"$C/got")" = "$(sha256sum <"$C/sums")" ]; then
 xargs -0 -r sh -c 'for d; do (cd "$d" && exec mv -f -- ./* ./.[!.]* ./..?* ..); done' sh <"$C/dirs" 2>/dev/null
 if xargs -0 -r rmdir -- <"$C/dirs" 2>/dev/null; then printf 'moved\0E\0'; exit 0; fi
@@ -141,7 +141,7 @@ trap - EXIT
 printf 'differ\0'
 xargs -0 -r sha256sum -- <"$C/names" 2>/dev/null
 printf '\0'
-head -c 8000 "$C/err"
+printf '%s\n' "$e" | head -c 8000
 printf '\0E\0'
 `
 }
