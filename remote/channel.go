@@ -18,12 +18,11 @@ type channel struct {
 	given  func()        // gives its place back; called once
 }
 
-// end closes the channel when what runs there has read to the end of its stdin.
-// It does not wait: the server's own close comes first where it comes soon.
+// end closes the channel of something that has ended, or will. It does not wait:
+// the server's own close comes first where it comes soon.
 func (c *channel) end() {
 	go func() { // ends with the channel, at latest with the connection
 		defer c.given()
-		c.CloseWrite()
 		c.closeSoon(2 * time.Second)
 	}()
 }

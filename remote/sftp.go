@@ -78,7 +78,11 @@ func (c *channels) subsystem(ctx context.Context) (*sftp.Client, error) {
 		ch.abandon()
 		return nil, err
 	}
-	f, err := greet(ctx, ch, ch, ch.end)
+	hangUp := sync.OnceFunc(func() { // the server's program ends with its stdin
+		ch.CloseWrite()
+		ch.end()
+	})
+	f, err := greet(ctx, ch, ch, hangUp)
 	if err != nil {
 		// Dropbear 2022.83 may close a new channel when an old one's process dies
 		// at that moment.
