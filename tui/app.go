@@ -99,11 +99,11 @@ func (a *app) Init() tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-// await waits for the fleet to change, not oftener than four times a second
+// await waits for the fleet to change, not oftener than twice a second
 // while nobody types. The fleet is read here and never sends: during a hand-over
 // nothing of it waits for us.
 func (a *app) await() tea.Cmd {
-	gap := 250 * time.Millisecond
+	gap := 500 * time.Millisecond
 	if a.clock().Sub(a.lastKey) < 3*time.Second {
 		gap = 100 * time.Millisecond
 	}

@@ -280,14 +280,27 @@ func (o *overview) alertPage(alerts []alert, w int) page {
 	a := o.a
 	var p page
 	keys := a.keyHelp("release") + "   " + a.keyHelp("keep")
+	of := map[string]int{}
 	for _, al := range alerts {
+		of[al.of.Name]++
+	}
+	told := map[string]bool{}
+	for _, al := range alerts {
+		name := al.of.Name
+		if told[name] && name != o.name {
+			continue // one line for each of the others
+		}
+		told[name] = true
 		st := a.levelStyle(levelOf(al.Level))
 		text := al.Text
 		if !strings.Contains(text, al.of.Name) {
 			text = al.of.Name + ": " + text
 		}
+		selected := name == o.name
+		if n := of[name] - 1; n > 0 && !selected {
+			text += "  +" + itoa(n)
+		}
 		lines := []string{text}
-		selected := al.of.Name == o.name
 		if selected {
 			lines = cell.Wrap(text, w-4)
 			if cell.Width(lines[len(lines)-1])+cell.Width(keys)+7 > w {

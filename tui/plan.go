@@ -147,7 +147,7 @@ func (d *planDialog) action(r cell.Area, x sync.Action, gone bool) {
 	if x.Entry.Mode.IsDir() {
 		path += "/"
 	}
-	r.PutIn(2, 0, r.W-w-12, themes.Style{FG: st.FG}, path)
+	r.PutPath(2, 0, r.W-w-12, themes.Style{FG: st.FG}, path)
 	r.Right(r.W-w-9, 0, 6, a.th.Text, bytes)
 	r.PutIn(r.W-w, 0, w, a.th.Dim, why)
 }

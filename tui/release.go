@@ -320,7 +320,11 @@ func (s *releaseScreen) check(p *page, r *release.View, c *release.Check, w int)
 				row.Right(0, 0, 6, st, size(float64(e.Size)))
 				x = 8
 			}
-			n := row.PutIn(x, 0, row.W-x, themes.Style{FG: st.FG}, e.What)
+			room := row.W - x
+			if e.Detail != "" {
+				room = max(room-2-cell.Width(e.Detail), room/2)
+			}
+			n := row.PutPath(x, 0, room, themes.Style{FG: st.FG}, e.What)
 			if e.Detail != "" {
 				row.Put(x+n+2, 0, a.th.Dim, e.Detail)
 			}

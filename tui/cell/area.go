@@ -80,6 +80,15 @@ func (a Area) PutIn(x, y, w int, st Style, s string) int {
 	return used + 1
 }
 
+// PutPath is PutIn for what is told apart by its end: it is cut at the front.
+func (a Area) PutPath(x, y, w int, st Style, s string) int {
+	w = min(w, a.W-x)
+	if n := Width(s); n > w && w > 1 {
+		s = a.g.more + tail(s, w-1)
+	}
+	return a.PutIn(x, y, w, st, s)
+}
+
 // sign writes one of our own glyphs, which need no measuring.
 func (a Area) sign(x, y int, st Style, glyph string) {
 	if x >= 0 && x < a.W && y >= 0 && y < a.H {

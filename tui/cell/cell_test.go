@@ -46,6 +46,20 @@ func TestPutCutsAndAligns(t *testing.T) {
 	}
 }
 
+func TestPutPathKeepsTheEnd(t *testing.T) {
+	cases := []struct {
+		w       int
+		s, want string
+	}{{9, "/a/b", "/a/b"}, {6, "/root/数据/x.bin", "…x.bin"}, {7, "/数据.bin", "…据.bin"}, {6, "/数据.bin", "….bin"}, {1, "/a", "…"}}
+	for _, c := range cases {
+		g := NewGrid("…")
+		g.Reset(c.w, 1).PutPath(0, 0, c.w, Style{}, c.s)
+		if got := g.Lines()[0]; got != c.want {
+			t.Errorf("%q in %d: %q, want %q", c.s, c.w, got, c.want)
+		}
+	}
+}
+
 func TestOverlayBlanksHalves(t *testing.T) {
 	g := NewGrid("…")
 	a := g.Reset(6, 1)
@@ -112,6 +126,7 @@ func FuzzPut(f *testing.F) {
 		a := g.Reset(16, 2)
 		a.PutIn(x, 0, w, Style{}, s)
 		a.Sub(3, 1, 5, 1).Right(x, 0, w, Style{}, s)
+		a.PutPath(x, 1, w, Style{}, s)
 		Wrap(s, w)
 		for _, l := range strings.Split(g.String(), "\n") {
 			if ansi.StringWidth(l) > 16 || ansi.StringWidthWc(l) > 16 {

@@ -29,6 +29,20 @@ func Cut(s string, w int) string {
 	return string(out)
 }
 
+// tail is the end of s that takes at most w cells.
+func tail(s string, w int) string {
+	drop, from := Width(s)-w, 0
+	var out []byte
+	each(s, func(cl string, cw int) bool {
+		if from >= drop {
+			out = append(out, cl...)
+		}
+		from += cw
+		return true
+	})
+	return string(out)
+}
+
 // Wrap breaks s into lines of at most w cells, at spaces where it can and
 // between wide characters, which have none.
 func Wrap(s string, w int) []string {
