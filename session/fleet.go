@@ -28,7 +28,6 @@ type Options struct {
 	Secrets       remote.Secrets               // nil: the OS keyring
 	AcceptHostKey string                       // "SHA256:…": the answer to an unknown host key
 	Instances     []config.Instance            // the demo's, instead of the config
-	HomeOnly      bool                         // look for unsaved files below the login's home alone
 	Providers     map[string]provider.Provider // by kind, beside the built-in ones
 	Simulated     bool
 	Now           func() time.Time // nil: time.Now

@@ -194,6 +194,7 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 		Instance: s.cfg().Name, UID: s.uid, Runner: reachable{s},
 		Jobs:          s.jobs().List,
 		Since:         s.since(ctx),
+		Roots:         s.cfg().LookIn,
 		Pushed:        s.known,
 		OpenTransport: s.openTransport,
 		PullDir:       filepath.Join(dir, "saved", s.cfg().Name),
@@ -204,9 +205,6 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 		Journal: releaseJournal{s},
 		Changed: func(v release.View) { s.send(func(st *state) { st.release = &v }) },
 		Stay:    s.f.opt.Live,
-	}
-	if _, facts := s.link.now(); s.f.opt.HomeOnly && facts != nil {
-		deps.Roots = []string{facts.Home}
 	}
 	if base, err := os.Getwd(); err == nil {
 		deps.Base = base

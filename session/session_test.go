@@ -41,8 +41,7 @@ func open(t *testing.T, dir string, live bool, srv *sshtest.Server) *Fleet {
 	t.Helper()
 	f, err := Open(t.Context(), Options{
 		Dirs: Dirs{Config: filepath.Join(dir, "config"), State: filepath.Join(dir, "state")},
-		Live: live, Secrets: noKeyring{}, HomeOnly: true, // a whole-machine scan here would read the developer's
-		AcceptHostKey: ssh.FingerprintSHA256(srv.HostKey()),
+		Live: live, Secrets: noKeyring{}, AcceptHostKey: ssh.FingerprintSHA256(srv.HostKey()),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +101,7 @@ func TestRoad(t *testing.T) {
 		},
 		Rate:      &config.Rate{PerHour: "8.00", Currency: "CNY", WhileStopped: "0.02"},
 		Artifacts: []config.Artifact{{Path: "~/project/out", To: out}},
+		LookIn:    []string{"~"}, // the rest of this machine is not the test's
 	}
 	if err := f.Add(in); err != nil {
 		t.Fatal(err)

@@ -106,6 +106,11 @@ func (in Instance) check() (key, what string) {
 			return "artifacts", fmt.Sprintf("to = %q: a local folder or s3://bucket/path", remote.Clean(a.To))
 		}
 	}
+	for _, p := range in.LookIn {
+		if p != "~" && !strings.HasPrefix(p, "~/") && !strings.HasPrefix(p, "/") {
+			return "look_in", fmt.Sprintf(`look_in holds absolute paths on the instance, or ones below "~", not %q`, remote.Clean(p))
+		}
+	}
 	for _, w := range in.Watch {
 		if d, err := time.ParseDuration(w.StaleAfter); w.Path == "" || err != nil || d < time.Minute {
 			return "watch", `each watch needs path and stale_after = "10m" (a minute or more)`

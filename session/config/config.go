@@ -47,6 +47,7 @@ type Instance struct {
 	Idle      *Idle      `toml:"idle,omitempty"`
 	Sync      []Pair     `toml:"sync,omitempty"`
 	Artifacts []Artifact `toml:"artifacts,omitempty"`
+	LookIn    []string   `toml:"look_in,omitempty"` // where the person's files lie; empty: every writable local file system
 	Watch     []Watch    `toml:"watch,omitempty"`
 }
 

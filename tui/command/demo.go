@@ -63,7 +63,6 @@ func simulated(f *demo.Fleet) session.Options {
 		Dirs:      session.Dirs{Config: filepath.Join(f.Dir(), "rentop"), State: filepath.Join(f.Dir(), "rentop")},
 		Live:      true,
 		Simulated: true,
-		HomeOnly:  true, // the machines share one file system: this one's
 		Secrets:   noSecrets{},
 		Providers: map[string]provider.Provider{demo.Kind: f.Provider()},
 	}
@@ -72,8 +71,9 @@ func simulated(f *demo.Fleet) session.Options {
 		keys[in.HostKey] = true
 		c := config.Instance{
 			Name: in.Name, ID: in.ID, Provider: demo.Kind,
-			SSH:  fmt.Sprintf("ssh -p %d -i %s %s@%s", in.Port, remote.Quote(in.KeyFile), in.User, in.Host),
-			Rate: &config.Rate{PerHour: in.RatePerHour, Currency: in.Currency, WhileStopped: in.WhileStopped},
+			LookIn: []string{"~"}, // the machines share one file system: this one's
+			SSH:    fmt.Sprintf("ssh -p %d -i %s %s@%s", in.Port, remote.Quote(in.KeyFile), in.User, in.Host),
+			Rate:   &config.Rate{PerHour: in.RatePerHour, Currency: in.Currency, WhileStopped: in.WhileStopped},
 		}
 		if in.DiskGB > 0 {
 			c.Disk = &config.Disk{GB: int64(in.DiskGB), PerGBMonth: in.PerGBMonth}

@@ -18,7 +18,7 @@ type details struct {
 	diskGB                                         int64
 	diskPrice                                      string
 	budget, provider, id                           string
-	lines, artifacts, pairs                        []string
+	lines, artifacts, pairs, lookIn                []string
 }
 
 func (d *details) flags(f *pflag.FlagSet) {
@@ -34,6 +34,7 @@ func (d *details) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.id, "id", "", "the provider's own name for it")
 	f.StringArrayVar(&d.lines, "command", nil, "a shell line of the provider command, as `status='…'`; also start, stop, destroy, snapshot, leftovers")
 	f.StringArrayVar(&d.artifacts, "artifact", nil, "a path there that must exist here before it may go, as `PATH=LOCAL`")
+	f.StringArrayVar(&d.lookIn, "look-in", nil, "where your files lie there, such as `~`; default: every writable local file system")
 	f.StringArrayVar(&d.pairs, "sync", nil, "two folders that belong together, as `LOCAL=REMOTE`")
 }
 
@@ -84,6 +85,9 @@ func (d *details) apply(c *cobra.Command, in *config.Instance) error {
 			}
 			in.Artifacts = append(in.Artifacts, config.Artifact{Path: path, To: to})
 		}
+	}
+	if given("look-in") {
+		in.LookIn = d.lookIn
 	}
 	if given("sync") {
 		in.Sync = nil
