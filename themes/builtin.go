@@ -23,6 +23,27 @@ func dark() Theme {
 	}
 }
 
+// neutral is for a terminal that has not told its background: colours of middle
+// brightness, and none behind text, so that it can be read on both.
+func neutral() Theme {
+	accent := RGB(0x5b86e5)
+	return Theme{
+		Name:     Auto,
+		Strong:   Style{Attr: Bold},
+		Dim:      Style{FG: RGB(0x858d9d)},
+		Faint:    Style{FG: RGB(0x6c7484)},
+		Accent:   Style{FG: accent},
+		Key:      Style{FG: accent},
+		Good:     Style{FG: RGB(0x4f9d57)},
+		Warn:     Style{FG: RGB(0xbd8420)},
+		Bad:      Style{FG: RGB(0xdb5560)},
+		Heading:  Style{FG: RGB(0x858d9d)},
+		Selected: Style{Attr: Bold},
+		Border:   Style{FG: RGB(0x6c7484)},
+		Input:    Style{Attr: Underline},
+	}
+}
+
 func light() Theme {
 	accent := RGB(0x1f5fbf)
 	return Theme{

@@ -13,11 +13,13 @@ func Names() []string {
 	return []string{Auto, "dark", "light", "16", "mono", "colour-blind"}
 }
 
-// Load returns a theme by name; "" and Auto are dark until the terminal has
-// said otherwise (see [ForBackground]).
+// Load returns a theme by name; "" and Auto can be read on any background, until
+// the terminal has told its own (see [ForBackground]).
 func Load(name string) (Theme, error) {
 	switch strings.ToLower(name) {
-	case "", Auto, "dark":
+	case "", Auto:
+		return neutral(), nil
+	case "dark":
 		return dark(), nil
 	case "light":
 		return light(), nil
@@ -57,9 +59,16 @@ const (
 	TrueColour
 )
 
-// Choose resolves the names of a theme and a glyph set against the environment.
-// NO_COLOR with any non-empty value wins over everything (no-color.org).
+// Choose resolves the names of a theme and a glyph set against the environment:
+// RENTOP_THEME and RENTOP_GLYPHS win over them, and NO_COLOR with any non-empty
+// value over everything (no-color.org).
 func Choose(theme, glyphs string, getenv func(string) string) (Choice, error) {
+	if v := getenv("RENTOP_THEME"); v != "" {
+		theme = v
+	}
+	if v := getenv("RENTOP_GLYPHS"); v != "" {
+		glyphs = v
+	}
 	t, err := Load(theme)
 	if err != nil {
 		return Choice{}, err

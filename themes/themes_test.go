@@ -38,9 +38,10 @@ func TestChoose(t *testing.T) {
 		depth       Depth
 		ask         bool
 	}{
-		{"auto asks", "", utf, "dark", Colours256, true},
+		{"auto asks", "", utf, "auto", Colours256, true},
+		{"the environment wins", "light", append([]string{"RENTOP_THEME", "dark"}, utf...), "dark", Colours256, false},
 		{"named does not ask", "light", utf, "light", Colours256, false},
-		{"truecolor in tmux", "", append([]string{"COLORTERM", "truecolor"}, utf...), "dark", TrueColour, true},
+		{"truecolor in tmux", "", append([]string{"COLORTERM", "truecolor"}, utf...), "auto", TrueColour, true},
 		{"NO_COLOR with any value", "dark", append([]string{"NO_COLOR", "yes"}, utf...), "mono", NoColour, false},
 		{"empty NO_COLOR is none", "dark", append([]string{"NO_COLOR", ""}, utf...), "dark", Colours256, false},
 		{"few colours follow the palette", "auto", []string{"TERM", "xterm"}, "16", Colours16, false},

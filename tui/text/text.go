@@ -27,15 +27,19 @@ func Load(name string) (*Lang, error) {
 	return nil, fmt.Errorf("there is no language %q; known are auto, %s", name, strings.Join(Names(), ", "))
 }
 
-// Choose resolves a wish ("" and "auto" follow RENTOP_LANG and then the locale,
-// in setlocale(3)'s order); what is not Chinese is English.
+// Choose resolves a wish: RENTOP_LANG wins over it, and where both are "" or
+// "auto" the locale decides, in setlocale(3)'s order; what is not Chinese is
+// English.
 func Choose(name string, getenv func(string) string) (*Lang, error) {
+	if v := getenv("RENTOP_LANG"); v != "" {
+		name = v
+	}
 	if name != "" && !strings.EqualFold(name, "auto") {
 		return Load(name)
 	}
-	for _, k := range []string{"RENTOP_LANG", "LC_ALL", "LC_MESSAGES", "LANG"} {
+	for _, k := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		v := getenv(k)
-		if v == "" || strings.EqualFold(v, "auto") {
+		if v == "" {
 			continue
 		}
 		if l, err := Load(v); err == nil {

@@ -46,6 +46,7 @@ func TestChoose(t *testing.T) {
 		{"auto", map[string]string{"LC_ALL": "C", "LANG": "zh_CN.UTF-8"}, "en"},
 		{"", map[string]string{"RENTOP_LANG": "zh", "LANG": "en_US.UTF-8"}, "zh"},
 		{"en", map[string]string{"LANG": "zh_CN.UTF-8"}, "en"},
+		{"en", map[string]string{"RENTOP_LANG": "zh"}, "zh"},
 		{"", map[string]string{"RENTOP_LANG": "auto", "LANG": "zh_TW"}, "zh"},
 	}
 	for _, c := range cases {
