@@ -106,7 +106,7 @@ func (p *person) run(args ...string) string {
 }
 
 // build makes the real program, once a test: go's cache makes it quick.
-func build(t *testing.T) string {
+func build(t testing.TB) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "rentop")
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
