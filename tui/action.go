@@ -19,9 +19,6 @@ type action struct {
 	do   func() tea.Cmd
 }
 
-// can is an action's why for one that always can.
-func can() string { return "" }
-
 // keysOf are an action's keys: the person's own, where the options have some.
 func (a *app) keysOf(x action) []string {
 	if k, ok := a.opt.Keys[x.id]; ok {

@@ -31,7 +31,6 @@ type costsScreen struct {
 	got   *Costs
 	turn  int
 	err   string
-	asked time.Time
 	at    int
 	off   int
 	right int // where the amounts of the last frame end
