@@ -302,8 +302,9 @@ func (a *app) fail(err error) {
 
 // takeNotices shows what passed since the last look.
 func (a *app) takeNotices() {
+	seen := a.seen
 	for _, n := range a.v.Notices {
-		if !n.At.After(a.seen) {
+		if !n.At.After(seen) {
 			continue
 		}
 		a.seen = n.At

@@ -4,6 +4,7 @@ package tui
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -183,7 +184,11 @@ func (p *page) meterRows(l *look, s *session.View, w int) {
 	}
 	p.facts(l, w, l.T("sec.meter"), facts)
 	for _, miss := range m.Missing {
-		p.text(w, gutter, l.th.Warn, l.T("meter.missing", miss))
+		s := l.T("meter.missing", miss)
+		if strings.Contains(miss, "price") {
+			s += " " + l.T("meter.fill")
+		}
+		p.text(w, gutter, l.th.Warn, s)
 	}
 	if m.Note != "" {
 		p.text(w, gutter, l.th.Dim, m.Note)
