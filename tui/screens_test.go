@@ -300,3 +300,21 @@ func TestTooSmall(t *testing.T) {
 	d.see("a100-tune", "97%", "¥25.61")
 	sound(t, d, 60, 15)
 }
+
+// The overview's last column ends in the same cell in every row and in its
+// heading, whatever double-width names stand before it.
+func TestChineseLinesStayAligned(t *testing.T) {
+	for _, w := range []int{80, 97, 120, 200} {
+		d := drive(t, trouble(), "zh", w, 40)
+		lines := strings.Split(d.screen(), "\n")
+		if !strings.Contains(lines[2], "花费") {
+			t.Fatalf("no heading in %q", lines[2])
+		}
+		end := ansi.StringWidth(lines[2])
+		for _, l := range lines[3 : 3+len(trouble().Sessions)] {
+			if got := ansi.StringWidth(l); got != end {
+				t.Errorf("%d cells: the row ends at %d, its heading at %d: %q", w, got, end, l)
+			}
+		}
+	}
+}
