@@ -12,7 +12,8 @@ import (
 
 // How often the parts of a live session are looked at.
 const (
-	jobsEvery    = 5 * time.Second
+	jobsEvery    = 5 * time.Second  // while one runs
+	idleJobs     = 20 * time.Second // while none does: another rentop may start one
 	watchedEvery = time.Minute
 	savedEvery   = 10 * time.Minute
 	observeEvery = 10 * time.Minute // a line in the ledger that says: still running
@@ -22,7 +23,13 @@ const (
 func (s *Session) collect(ctx context.Context, wg *stdsync.WaitGroup, conn *remote.Conn, facts *remote.Facts) {
 	wg.Go(func() { s.collectSamples(ctx, conn, facts) })
 	wg.Go(func() {
-		every(ctx, jobsEvery, func() { s.refreshJobs(ctx) })
+		var last time.Time
+		every(ctx, jobsEvery, func() {
+			if now := time.Now(); s.View().Running > 0 || now.Sub(last) >= idleJobs-jobsEvery/2 {
+				last = now
+				s.refreshJobs(ctx)
+			}
+		})
 	})
 	wg.Go(func() {
 		every(ctx, observeEvery, func() { s.observeRunning(facts) })
@@ -58,7 +65,8 @@ func (s *Session) collectSamples(ctx context.Context, conn *remote.Conn, facts *
 	for ctx.Err() == nil {
 		err := gpu.Stream(ctx, conn, facts, gpu.Options{Clock: s.f.opt.Now}, func(sm gpu.Sample) {
 			delay = time.Second
-			s.send(func(st *state) {
+			s.sendQuietly(func(st *state) {
+				st.urgent = st.urgent || st.sample == nil // the first is waited for
 				st.sample = &sm
 				st.history.add(&sm)
 			})
@@ -108,7 +116,7 @@ func (s *Session) refreshJobs(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	s.send(func(st *state) {
+	s.sendQuietly(func(st *state) {
 		if err != nil {
 			st.jobsErr = remote.Clean(err.Error())
 			return

@@ -155,7 +155,7 @@ func (s *Session) dial(ctx context.Context) (*remote.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	ep, err := remote.Resolve(ctx, target, remote.ResolveOptions{})
+	ep, err := s.f.lookUp(ctx, target)
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +167,18 @@ func (s *Session) dial(ctx context.Context) (*remote.Conn, error) {
 		OnStage:  func(stage string) { s.set(Connecting, stage) },
 		OnHealth: s.heard,
 	})
+}
+
+// lookUp asks ssh_config. A fleet that starts would else run an ssh for each
+// instance at once, and the first frame would wait for the processor.
+func (f *Fleet) lookUp(ctx context.Context, t remote.Target) (remote.Endpoint, error) {
+	select {
+	case f.resolve <- struct{}{}:
+	case <-ctx.Done():
+		return remote.Endpoint{}, ctx.Err()
+	}
+	defer func() { <-f.resolve }()
+	return remote.Resolve(ctx, t, remote.ResolveOptions{})
 }
 
 // asker shows that the session waits for the person while a question is open.
@@ -184,10 +196,11 @@ func (a asker) Ask(ctx context.Context, q remote.Question) (remote.Answer, error
 
 // heard follows the connection's pulse.
 func (s *Session) heard(h remote.Health) {
-	s.send(func(st *state) {
+	s.sendQuietly(func(st *state) {
 		if h.RTT > 0 {
 			st.rtt = h.RTT
 		}
+		st.urgent = st.urgent || (h.State == remote.Alive) == (st.State == Stalled)
 		switch {
 		case h.State == remote.Stalled && st.State == Live:
 			st.become(Stalled, "no answer from the instance; the job there goes on", s.f.opt.Now())

@@ -44,7 +44,9 @@ type Fleet struct {
 	ask     questions
 	view    atomic.Pointer[FleetView]
 	dirty   chan struct{} // something changed: build a new view
+	stirred atomic.Bool   // something changed that may wait for the next second
 	changed chan struct{} // a new view is there
+	resolve chan struct{} // a place for each ssh -G that may run at once
 
 	mu        stdsync.Mutex // protects what follows; never held over I/O
 	cfg       *config.File
@@ -79,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		opt: o, ledger: led, keys: keys, sessions: map[string]*Session{},
-		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1),
+		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), resolve: make(chan struct{}, 2),
 		cfg: &config.File{Instance: map[string]config.Instance{}},
 	}
 	f.ctx, f.cancel = context.WithCancel(ctx)
@@ -247,14 +249,25 @@ func (f *Fleet) touch() {
 	}
 }
 
-// build makes new views, at most ten a second however much happens.
+// touchQuietly asks for a new view within the second.
+func (f *Fleet) touchQuietly() { f.stirred.Store(true) }
+
+// build makes new views: one a second while only samples and meters move, so that
+// an idle screen costs nothing, and at most ten a second however much happens.
 func (f *Fleet) build() {
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
 	for {
 		select {
 		case <-f.dirty:
+		case <-second.C:
+			if !f.stirred.Load() {
+				continue
+			}
 		case <-f.ctx.Done():
 			return
 		}
+		f.stirred.Store(false)
 		f.publish()
 		select {
 		case f.changed <- struct{}{}:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"rentop/remote"
@@ -205,6 +206,9 @@ func (s *Session) JobTerminal(ctx context.Context, which string, t remote.Termin
 // jobsSeen takes a fresh list: ends that the ledger does not have are written.
 func (s *Session) jobsSeen(st *state, jobs []tmux.Job) {
 	first := st.jobs == nil
+	if !slices.EqualFunc(st.jobs, jobs, sameJob) {
+		st.urgent = true
+	}
 	st.jobs, st.jobsErr, st.dirty = jobs, "", true
 	for _, j := range jobs {
 		if j.State == tmux.Running || j.State == tmux.Starting || st.ended[j.ID] {
@@ -221,6 +225,9 @@ func (s *Session) jobsSeen(st *state, jobs []tmux.Job) {
 		}
 	}
 }
+
+// sameJob leaves out what changes all the time: the log.
+func sameJob(a, b tmux.Job) bool { return a.ID == b.ID && a.State == b.State }
 
 func jobLevel(j tmux.Job) Level {
 	if j.State == tmux.Done && j.ExitCode != nil && *j.ExitCode == 0 {

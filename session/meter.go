@@ -31,7 +31,7 @@ func (s *Session) readLedger(st *state) {
 		}
 	}
 	st.timeline = ledger.Fold(events, s.f.opt.Now())
-	st.dirty = true
+	st.urgent = true
 }
 
 // record appends an event and folds the timeline anew.

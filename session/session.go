@@ -98,7 +98,9 @@ type state struct {
 	release  *release.View
 	provider provider.Status
 	asked    bool // provider holds an answer
-	dirty    bool
+
+	dirty, urgent bool // changed since published; and must be seen at once
+	published     time.Time
 }
 
 func newSession(f *Fleet, in config.Instance, uid string) *Session {
@@ -137,7 +139,7 @@ func (s *Session) View() View { return *s.view.Load() }
 func (s *Session) loop() {
 	defer s.owned.Wait()
 	defer s.cancel()
-	st := &state{State: Idle, Reason: "not connected", Since: s.f.opt.Now(), address: address(s.cfg()), dirty: true}
+	st := &state{State: Idle, Reason: "not connected", Since: s.f.opt.Now(), address: address(s.cfg()), urgent: true}
 	s.readLedger(st)
 	s.resumeRelease()
 	if s.f.opt.Live {
@@ -147,22 +149,31 @@ func (s *Session) loop() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		if st.dirty {
+		if st.urgent || st.dirty && s.f.opt.Now().Sub(st.published).Abs() > quiet {
 			s.publish(st)
 		}
 		select {
 		case change := <-s.inbox:
 			change(st)
 		case <-tick.C:
-			st.dirty = s.f.opt.Live
+			st.dirty = st.dirty || s.f.opt.Live // the meter runs
 		case <-s.ctx.Done():
 			return
 		}
 	}
 }
 
-// send has change made by loop; it is dropped where the session has ended.
+// quiet is how often what changes all the time (samples, the meter) is shown.
+const quiet = 900 * time.Millisecond
+
+// send has change made by loop and shown at once; it is dropped where the
+// session has ended.
 func (s *Session) send(change func(*state)) {
+	s.sendQuietly(func(st *state) { change(st); st.urgent = true })
+}
+
+// sendQuietly is send for what may wait for the next second to be shown.
+func (s *Session) sendQuietly(change func(*state)) {
 	select {
 	case s.inbox <- func(st *state) { change(st); st.dirty = true }:
 	case <-s.ctx.Done():

@@ -229,7 +229,7 @@ func (s *Session) CancelTransfer(id int) {
 	s.touchTransfers()
 }
 
-func (s *Session) touchTransfers() { s.send(func(*state) {}) }
+func (s *Session) touchTransfers() { s.send(func(*state) {}) } // progress comes ten times a second at most
 
 func (q *transferQueue) run() {
 	for {

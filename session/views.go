@@ -33,9 +33,13 @@ func (s *Session) publish(st *state) {
 		v.Syncs = append(v.Syncs, SyncPair(p))
 	}
 	v.Alerts = s.look(st, m, now)
-	st.dirty = false
 	s.view.Store(v)
-	s.f.touch()
+	if st.urgent {
+		s.f.touch()
+	} else {
+		s.f.touchQuietly()
+	}
+	st.dirty, st.urgent, st.published = false, false, now
 }
 
 // publish builds the fleet's view from its sessions'.
