@@ -176,6 +176,50 @@ func TestRoad(t *testing.T) {
 	}
 }
 
+// TestPullUnsaved: what the checklist found is pulled from within it, and then
+// is proven to be here.
+func TestPullUnsaved(t *testing.T) {
+	srv := sshtest.Start(t, sshtest.Options{Files: map[string]string{"deep/er/a.txt": "a", "deep/b.txt": "bb"}})
+	dir := t.TempDir()
+	f := open(t, dir, false, srv)
+	in := config.Instance{
+		Name: "box", SSH: sshLine(srv, srv.Addr), Provider: "command", LookIn: []string{"~"},
+		Command: &config.Command{Status: "echo running", Destroy: "exit 1"},
+	}
+	if err := f.Add(in); err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, f, "box")
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var pulled bool
+	last := ""
+	v, err := s.Release(t.Context(), release.Destroy, func(v release.View) {
+		if v.Phase != release.Waiting || v.Shown == last {
+			return
+		}
+		last = v.Shown
+		d := release.Decision{Kind: release.DecidePull}
+		if pulled {
+			d.Kind = release.DecideCancel
+		}
+		pulled = true
+		_ = s.Decide(d)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "state", "saved", "box", srv.Home, "deep", "er", "a.txt")); err != nil || string(got) != "a" {
+		t.Errorf("pulled %q, %v; %s", got, err, v.Why)
+	}
+	for _, c := range v.Checks {
+		if c.ID == release.CheckUnsaved && c.State != release.Passed {
+			t.Errorf("unsaved: %+v", c)
+		}
+	}
+}
+
 // TestLive watches a session through a black hole and back.
 func TestLive(t *testing.T) {
 	srv := sshtest.Start(t, sshtest.Options{})

@@ -4,6 +4,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 type pullData struct {
 	Files  int    `json:"files"`
 	Failed int    `json:"failed,omitempty"`
+	First  string `json:"first,omitempty"` // why the first file failed
 	Error  string `json:"error,omitempty"`
 }
 
@@ -45,7 +47,7 @@ func (m *Machine) pull(ctx context.Context) error {
 		done.Error = why(err)
 		m.v.Why = "the pull failed: " + done.Error
 	} else if done.Failed > 0 {
-		m.v.Why = count(done.Failed, "file") + " could not be pulled"
+		m.v.Why = count(done.Failed, "file") + " could not be pulled: " + done.First
 	}
 	return m.log(ctx, stepPulled, done)
 }
@@ -100,7 +102,7 @@ func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to stri
 	if len(list) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(to, 0o700); err != nil {
+	if err := makeFolders(to, list); err != nil {
 		return err
 	}
 	n := 0
@@ -111,10 +113,34 @@ func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to stri
 		done.Files++
 		if err != nil {
 			done.Failed++
+			done.First = cmp.Or(done.First, why(err))
 		}
 	})
 	if err != nil {
 		return fmt.Errorf("pull from %s: %w", from, err)
+	}
+	return nil
+}
+
+// makeFolders makes what the files lie in: a transport writes files and no folders.
+// The names are the instance's, so nothing is made outside of to.
+func makeFolders(to string, list []treesync.Entry) error {
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	made := ""
+	for _, e := range list {
+		if dir := path.Dir(e.Path); dir != made && dir != "." {
+			if err := root.MkdirAll(filepath.FromSlash(dir), 0o700); err != nil {
+				return err
+			}
+			made = dir
+		}
 	}
 	return nil
 }
