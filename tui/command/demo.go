@@ -71,7 +71,8 @@ func simulated(f *demo.Fleet) session.Options {
 		keys[in.HostKey] = true
 		c := config.Instance{
 			Name: in.Name, ID: in.ID, Provider: demo.Kind,
-			LookIn: []string{"~"}, // the machines share one file system: this one's
+			Idle:   &config.Idle{Below: 5, For: "1m"}, // nobody watches a demo for longer
+			LookIn: []string{"~"},                     // the machines share one file system: this one's
 			SSH:    fmt.Sprintf("ssh -p %d -i %s %s@%s", in.Port, remote.Quote(in.KeyFile), in.User, in.Host),
 			Rate:   &config.Rate{PerHour: in.RatePerHour, Currency: in.Currency, WhileStopped: in.WhileStopped},
 		}
