@@ -112,7 +112,7 @@ func (s *Session) Facts(ctx context.Context) (*remote.Facts, error) {
 func (s *Session) refreshJobs(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	jobs, err := s.jobs().List(ctx)
+	jobs, err := s.listJobs(ctx)
 	if ctx.Err() != nil {
 		return
 	}

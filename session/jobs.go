@@ -87,12 +87,28 @@ func jobID(name string) string {
 
 // Jobs lists the instance's jobs, newest first.
 func (s *Session) Jobs(ctx context.Context) ([]tmux.Job, error) {
-	jobs, err := s.jobs().List(ctx)
+	jobs, err := s.listJobs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%s: list jobs: %w", s.cfg().Name, err)
 	}
 	s.sendWait(func(st *state) { s.jobsSeen(st, jobs) })
 	return jobs, nil
+}
+
+// listJobs asks the instance. One that has only been claimed has no start yet: it
+// is the newest.
+func (s *Session) listJobs(ctx context.Context) ([]tmux.Job, error) {
+	jobs, err := s.jobs().List(ctx)
+	slices.SortStableFunc(jobs, func(a, b tmux.Job) int {
+		if x, y := a.StartedAt.IsZero(), b.StartedAt.IsZero(); x != y {
+			if x {
+				return -1
+			}
+			return 1
+		}
+		return b.StartedAt.Compare(a.StartedAt)
+	})
+	return jobs, err
 }
 
 // findJob takes an ID, a name (its newest job) or the beginning of an ID.
