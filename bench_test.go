@@ -1,7 +1,7 @@
 package main_test
 
-// The two speeds that a person feels: how soon the screen is there, and what it
-// costs to leave it open.
+// The speeds that a person feels: how soon the screen is there, how soon it answers
+// a key, and what it costs to leave it open.
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,6 +81,47 @@ func BenchmarkFirstFrame(b *testing.B) {
 		cmd.Wait()
 	}
 	b.ReportMetric(float64(all.Milliseconds())/float64(b.N), "ms/frame")
+}
+
+// BenchmarkKey is from a key to the first byte that answers it, over twenty instances.
+func BenchmarkKey(b *testing.B) {
+	dir := fleetOf(b, 20, nil)
+	var seen bytes.Buffer
+	cmd, tty, _ := show(b, build(b), dir, &seen, func(s []byte) bool { return bytes.Contains(s, []byte("box00")) })
+	defer func() {
+		cmd.Process.Kill()
+		tty.Close()
+		cmd.Wait()
+	}()
+	drawn := make(chan time.Time, 1024)
+	go func() {
+		buf := make([]byte, 64<<10)
+		for {
+			if _, err := tty.Read(buf); err != nil {
+				close(drawn)
+				return
+			}
+			drawn <- time.Now()
+		}
+	}()
+	var took []time.Duration
+	for b.Loop() {
+		for quiet := false; !quiet; { // not in the middle of a frame of its own
+			select {
+			case <-drawn:
+			case <-time.After(100 * time.Millisecond):
+				quiet = true
+			}
+		}
+		began := time.Now()
+		if _, err := tty.Write([]byte{"jk"[len(took)%2]}); err != nil {
+			b.Fatal(err)
+		}
+		took = append(took, (<-drawn).Sub(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-p50")
+	b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "ms-p95")
 }
 
 // BenchmarkIdleTwenty is the processor time of rentop alone, in percent of a

@@ -16,11 +16,6 @@ import (
 	"rentop/tui/text"
 )
 
-// fps is how often a changed frame may reach the terminal. The renderer wakes that
-// often also while nothing changes: 30 keeps a key's answer under a blink and an
-// idle screen cheap.
-const fps = 30
-
 // Options say how the screen looks and where it is. Zero values are good.
 type Options struct {
 	Theme    string              // "" or "auto": by the terminal's background; see themes.Names
@@ -67,7 +62,7 @@ func Run(ctx context.Context, f Fleet, o Options) error {
 	defer cancel() // ends what still works in the background
 	a := newApp(ctx, f, o, look{th: c.Theme, gl: c.Glyphs, tx: tx}, o.Now)
 	a.askBack, a.noMouse = c.Ask, o.NoMouse
-	p := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithColorProfile(profile(c.Depth)), tea.WithFPS(fps))
+	p := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithColorProfile(profile(c.Depth)))
 	_, err = p.Run()
 	switch {
 	case err == nil, errors.Is(err, tea.ErrInterrupted):
