@@ -31,11 +31,18 @@ func ParseDecimal(s string) (*big.Rat, error) {
 	return r, nil
 }
 
-// ParseRate is ParseDecimal for a price or a size: it refuses negative numbers.
+// maxRate is above any price or size in any currency, and fits every column.
+var maxRate = big.NewRat(1_000_000_000, 1)
+
+// ParseRate is ParseDecimal for a price or a size: it refuses negative numbers
+// and those of more than a billion.
 func ParseRate(s string) (*big.Rat, error) {
 	r, err := ParseDecimal(s)
-	if err == nil && r.Sign() < 0 {
+	switch {
+	case err == nil && r.Sign() < 0:
 		return nil, fmt.Errorf("%q is negative: a price or a size is 0 or more", s)
+	case err == nil && r.Cmp(maxRate) > 0:
+		return nil, fmt.Errorf("%q is more than a billion: a slip of the key?", s)
 	}
 	return r, err
 }

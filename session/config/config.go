@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"rentop/remote"
 )
 
 // File is everything in config.toml.
@@ -126,24 +128,22 @@ func (e *Error) Error() string {
 
 // Load reads path. A file that does not exist is an empty File.
 func Load(path string) (*File, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return &File{Instance: map[string]Instance{}}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the config: %w", err)
+		return nil, err
 	}
 	return Parse(path, text)
 }
 
-// maxFile bounds a config: a file beyond it is not one.
-const maxFile = 4 << 20
-
 // Parse reads the text of a config; path is only named in errors.
 func Parse(path string, text []byte) (*File, error) {
-	if len(text) > maxFile {
-		return nil, &Error{File: path, What: "is larger than 4 MiB: this is not a rentop config"}
+	if what := notText(text); what != "" {
+		return nil, &Error{File: path, What: what}
 	}
+	text = blankMark(text)
 	var f File
 	dec := toml.NewDecoder(strings.NewReader(string(text)))
 	dec.DisallowUnknownFields()
@@ -157,7 +157,7 @@ func Parse(path string, text []byte) (*File, error) {
 	for name, in := range f.Instance {
 		in.Name = name
 		if key, what := in.check(); what != "" {
-			return nil, &Error{File: path, Line: lines.find(name, key), What: fmt.Sprintf("instance %q: %s", name, what)}
+			return nil, &Error{File: path, Line: lines.find(name, key), What: fmt.Sprintf("instance %q: %s", remote.Short(name, 64), what)}
 		}
 		f.Instance[name] = in
 	}
@@ -165,22 +165,4 @@ func Parse(path string, text []byte) (*File, error) {
 		return nil, &Error{File: path, What: what}
 	}
 	return &f, nil
-}
-
-// tomlError turns the library's errors into one sentence with its line.
-func tomlError(path string, err error) error {
-	var missing *toml.StrictMissingError
-	if errors.As(err, &missing) && len(missing.Errors) > 0 {
-		first := missing.Errors[0]
-		row, _ := first.Position()
-		key := strings.Join(first.Key(), ".")
-		return &Error{File: path, Line: row, What: fmt.Sprintf("unknown key %q; the keys are in docs/config.md", key)}
-	}
-	var de *toml.DecodeError
-	if errors.As(err, &de) {
-		row, _ := de.Position()
-		what := strings.TrimPrefix(de.Error(), "toml: ")
-		return &Error{File: path, Line: row, What: what}
-	}
-	return &Error{File: path, What: strings.TrimPrefix(err.Error(), "toml: ")}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,15 @@ func TestParseErrors(t *testing.T) {
 		{"unknown key inline", "[instance.a]\nssh = \"u@h\"\nrate = { per_hourr = \"1\" }\n", "config.toml:3: unknown key"},
 		{"broken toml", "[instance.a\n", "config.toml:1: "},
 		{"wrong type", "[instance.a]\nssh = 5\n", "config.toml:2: "},
+		{"wrong type in words", "[instance.a]\nssh = 5\n", `config.toml:2: instance.a.ssh must be text in quotes, as in "8.00", not a TOML integer`},
+		{"price without quotes", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = 8.0 }\n", `config.toml:3: instance.a.rate.per_hour must be text in quotes`},
+		{"text for a number", "[instance.a]\nssh = \"u@h\"\ndisk = { gb = \"5\" }\n", `config.toml:3: instance.a.disk.gb must be a whole number without quotes, not a TOML string`},
+		{"no table", "instance = 5\n", "config.toml:1: instance must be a table, as in [instance.NAME], not a TOML integer"},
+		{"text for an instance", "[instance]\na = \"ssh x@y\"\n", "config.toml:2: instance.a must be a table, as in [instance.NAME], not a TOML string"},
+		{"array of instances", "[[instance.a]]\nssh = \"u@h\"\n", "config.toml:1: instance.a must be a table"},
+		{"UTF-16", "\xff\xfe[\x00i\x00", "config.toml: is saved as UTF-16; save it as UTF-8"},
+		{"endless name", "[instance." + strings.Repeat("a", 5000) + "]\nssh = \"u@h\"\n", "…\": the name is longer than 64 bytes"},
+		{"price of galaxies", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = \"99999999999999999999\", currency = \"CNY\" }\n", "config.toml:3: instance \"a\": rate.per_hour"},
 		{"no address", "[instance.a]\nbudget = \"5\"\n", `config.toml:1: instance "a": needs ssh`},
 		{"negative price", "[instance.a]\nssh = \"u@h\"\n\nrate = { per_hour = \"-8\", currency = \"CNY\" }\n", "config.toml:4: instance \"a\": rate.per_hour"},
 		{"price in words", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = \"cheap\", currency = \"CNY\" }\n", "config.toml:3: "},
@@ -203,4 +213,73 @@ func FuzzEdit(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Windows editors write a byte order mark; edits must keep it and hit the right bytes.
+func TestByteOrderMark(t *testing.T) {
+	text := []byte("\xef\xbb\xbf[instance.a]\nssh = \"u@h\" # mine\nbudget = \"5\"\nrate = { per_hour = \"1\", currency = \"CNY\" }\n")
+	f, err := Parse("config.toml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := f.Instance["a"]
+	in.Budget = "6"
+	got, err := Edit(text, "a", in)
+	if want := strings.Replace(string(text), `"5"`, `"6"`, 1); err != nil || string(got) != want {
+		t.Errorf("got %q, %v\nwant %q", got, err, want)
+	}
+}
+
+// What is no file must neither block nor fill memory, and a link to a place that
+// is not mounted must not be replaced by a new file.
+func TestOddFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config.toml")
+	add := func() error {
+		return Update(path, func(text []byte) ([]byte, error) { return Add(text, Instance{Name: "a", SSH: "u@h"}) })
+	}
+	for _, c := range []struct {
+		name, want string
+		make       func() error
+	}{
+		{"folder", "is not a file", func() error { return os.Mkdir(path, 0o700) }},
+		{"device", "is not a file", func() error { return os.Symlink(os.DevNull, path) }},
+		{"link to nothing", "is a link to", func() error { return os.Symlink(filepath.Join(dir, "unmounted"), path) }},
+	} {
+		if err := c.make(); err != nil {
+			t.Skip(err)
+		}
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: Load gives %v", c.name, err)
+		}
+		if err := add(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: Update gives %v", c.name, err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Many at once, each its own instance: none is lost.
+func TestUpdateTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.toml")
+	const n = 24
+	errs := make(chan error, n)
+	for i := range n {
+		go func() {
+			errs <- Update(path, func(text []byte) ([]byte, error) {
+				return Add(text, Instance{Name: fmt.Sprintf("a%d", i), SSH: "u@h"})
+			})
+		}()
+	}
+	for range n {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	f, err := Load(path)
+	if err != nil || len(f.Instance) != n {
+		t.Errorf("%d of %d instances are there: %v", len(f.Instance), n, err)
+	}
 }

@@ -21,6 +21,7 @@ type expr struct {
 
 // scan lists a file's expressions in order.
 func scan(text []byte) ([]expr, error) {
+	text = blankMark(text)
 	var p unstable.Parser
 	p.Reset(text)
 	var out []expr

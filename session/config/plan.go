@@ -10,6 +10,8 @@ import (
 	"rentop/session/billing"
 )
 
+const maxDiskGB = 1_000_000_000
+
 // Plan is how the instance is billed; parts that the config does not give are nil.
 func (in Instance) Plan() (billing.Plan, error) {
 	var p billing.Plan
@@ -49,6 +51,9 @@ func (in Instance) Plan() (billing.Plan, error) {
 		}
 		if d.MonthHours != 0 && d.MonthHours != 720 && d.MonthHours != 730 {
 			return p, fmt.Errorf("disk.month_hours is 720 or 730, not %d", d.MonthHours)
+		}
+		if d.GB > maxDiskGB {
+			return p, fmt.Errorf("disk.gb is %d: more than a billion GB, a slip of the key?", d.GB)
 		}
 		p.DiskGB, p.MonthHours = new(big.Rat).SetInt64(d.GB), d.MonthHours
 		if p.PerGBMonth, err = price("disk.per_gb_month", d.PerGBMonth); err != nil {

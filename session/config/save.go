@@ -2,33 +2,48 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
+
+	"rentop/session/lock"
 )
 
+// patience is how long one rentop waits for another that is writing.
+const patience = 10 * time.Second
+
 // Update reads path, lets change make the new text, and replaces the file
-// atomically. Where another program wrote it meanwhile, it starts again.
+// atomically. Other rentops wait meanwhile; where another program, such as an
+// editor, wrote the file, Update starts again.
 func Update(path string, change func(text []byte) ([]byte, error)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	held, err := lock.Wait(ctx, filepath.Join(filepath.Dir(path), ".config.lock"))
+	if err != nil {
+		return fmt.Errorf("write the config %s: %w (the old one is untouched)%s", path, err, cure(err))
+	}
+	defer held.Unlock()
 	for range 5 {
-		before, err := os.ReadFile(path)
+		before, err := readFile(path)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("read the config: %w", err)
+			return err
 		}
 		after, err := change(before)
 		if err != nil {
 			return err
 		}
-		now, err := os.ReadFile(path)
+		now, err := readFile(path)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("read the config: %w", err)
+			return err
 		}
 		if !bytes.Equal(now, before) {
 			continue
 		}
 		if err := replace(path, after); err != nil {
-			return fmt.Errorf("write the config %s: %w (the old one is untouched)", path, err)
+			return fmt.Errorf("write the config %s: %w (the old one is untouched)%s", path, err, cure(err))
 		}
 		return nil
 	}
