@@ -141,7 +141,7 @@ func (s *Session) connectOnce() error {
 	if err == nil {
 		err = errors.New("the connection was closed")
 	}
-	s.link.down(err, false)
+	s.link.lost(err)
 	return err
 }
 
@@ -177,7 +177,11 @@ func (f *Fleet) lookUp(ctx context.Context, t remote.Target) (remote.Endpoint, e
 	case <-ctx.Done():
 		return remote.Endpoint{}, ctx.Err()
 	}
-	defer func() { <-f.resolve }()
+	// A `Match exec` that hangs holds its place for a moment, and nobody else up.
+	leave := stdsync.OnceFunc(func() { <-f.resolve })
+	timer := time.AfterFunc(250*time.Millisecond, leave)
+	defer timer.Stop()
+	defer leave()
 	return remote.Resolve(ctx, t, remote.ResolveOptions{})
 }
 
@@ -219,7 +223,7 @@ func (s *Session) dialBulk(ctx context.Context) (*remote.Conn, *remote.Facts, er
 	}
 	bulk, err := conn.Again(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: open a connection for the transfer: %w", s.cfg().Name, err)
+		return nil, nil, unreachable{fmt.Errorf("%s: open a connection for the transfer: %w", s.cfg().Name, err)}
 	}
 	return bulk, facts, nil
 }
