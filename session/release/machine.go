@@ -53,6 +53,7 @@ type Machine struct {
 	offline   string        // for this reason
 	round     map[CheckID]finding
 	moving    map[string]bool // files seen to change while this run looked
+	pulled    map[string]bool // unsaved files that this run brought to Deps.PullDir, by their path below it
 	snapshots []takenSnapshot
 	declined  bool
 	snapNote  string
@@ -63,9 +64,13 @@ type Machine struct {
 	home      string              // of the login there, as the last scan said
 }
 
-// New begins a release. Nothing happens before Run.
+// New begins a release. Nothing happens before Run. One that only checks leaves no
+// trace in the journal: there is nothing to resume.
 func New(d Deps, goal Goal) (*Machine, error) {
 	d = d.filled()
+	if goal == CheckOnly {
+		d.Journal = &MemoryJournal{}
+	}
 	if err := d.check(goal); err != nil {
 		return nil, err
 	}
@@ -73,7 +78,7 @@ func New(d Deps, goal Goal) (*Machine, error) {
 }
 
 func newMachine(d Deps, goal Goal, run string) *Machine {
-	m := &Machine{d: d, run: run, goal: goal, decisions: make(chan Decision, 16), moving: map[string]bool{}}
+	m := &Machine{d: d, run: run, goal: goal, decisions: make(chan Decision, 16), moving: map[string]bool{}, pulled: map[string]bool{}}
 	m.v = View{ID: run, Instance: d.Instance, Goal: goal, Phase: Checking, StartedAt: d.Clock.Now(), Cost: "?"}
 	if d.Provider != nil {
 		can := d.Provider.Can()
@@ -208,11 +213,9 @@ func Inspect(ctx context.Context, d Deps) (View, error) {
 
 // Run does the release until its review, its cancellation, or an error: ErrStuck
 // and ErrHandedOver as documented there, ctx's where it ended first. After a
-// ctx that ended, Resume takes up the run.
+// ctx that ended, Resume takes up the run. With CheckOnly it waits at the list until
+// it is cancelled: files can be pulled and the checks made again, no more.
 func (m *Machine) Run(ctx context.Context) error {
-	if m.goal == CheckOnly {
-		return fmt.Errorf("release %s: a check has no teardown; call Inspect", m.d.Instance)
-	}
 	if m.resumed {
 		if err := m.log(ctx, stepResume, nil); err != nil {
 			return err
@@ -284,6 +287,8 @@ func (m *Machine) await(ctx context.Context) (Decision, error) {
 		switch d.Kind {
 		case DecideName:
 			switch {
+			case m.goal == CheckOnly:
+				m.v.Why = "this is a check, nothing was done: begin a stop or a destroy to give the instance back"
 			case d.Name != m.d.Instance:
 				m.v.Why = fmt.Sprintf("the name typed is %q, not %q: nothing was done", remote.Short(d.Name, 60), m.d.Instance)
 			case d.Shown != m.v.Shown:

@@ -354,6 +354,29 @@ func TestRefusedGoals(t *testing.T) {
 	}
 }
 
+// TestCheckOnly: the list without a teardown, from the screen: a typed name does
+// nothing, the files can be pulled, and the end leaves nothing to resume.
+func TestCheckOnly(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	w.there("data/x", "nowhere else")
+	pull := func(View) Decision { return Decision{Kind: DecidePull} }
+	var typed string
+	v, p, err := w.release(CheckOnly, typeName, func(v View) Decision { typed = v.Why; return pull(v) }, cancel)
+	if err != nil || v.Phase != Cancelled || len(p.seen) != 3 {
+		t.Fatalf("%v, %s, %d pictures", err, v.Phase, len(p.seen))
+	}
+	if len(p.seen[0].Fails()) == 0 || len(p.seen[2].Fails()) != 0 || !strings.Contains(typed, "this is a check") {
+		t.Errorf("first %v, last %v, said %q", p.seen[0].Fails(), p.seen[2].Fails(), typed)
+	}
+	if entries, err := w.deps.Journal.Load(t.Context()); err != nil || len(entries) != 0 {
+		t.Errorf("journal: %v, %v", entries, err)
+	}
+	if len(w.prov.calls) != 0 {
+		t.Errorf("the provider was asked to %v", w.prov.calls)
+	}
+}
+
 // Two rentops: the second to ask finds the first's request in the journal.
 func TestTwoRentops(t *testing.T) {
 	w := newWorld(t)

@@ -6,7 +6,9 @@ package release
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -95,7 +97,42 @@ func (m *Machine) pullUnsaved(ctx context.Context, t treesync.Transport, done *p
 			list = append(list, treesync.Entry{Path: rel, Size: f.size, Mode: 0o600, ModTime: f.modTime()})
 		}
 	}
+	if err := m.keepOlder(list); err != nil {
+		return err
+	}
 	return m.fetch(ctx, t, "/", m.d.PullDir, list, CheckUnsaved, done)
+}
+
+// keepOlder moves aside what lies where unsaved files will come: it differs from
+// them, and may be all that is left of an instance that had this name before. What
+// this run itself pulled is an older state of the same file and may go.
+func (m *Machine) keepOlder(list []treesync.Entry) error {
+	root, err := os.OpenRoot(m.d.PullDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, e := range list {
+		name := filepath.FromSlash(e.Path)
+		st, err := root.Lstat(name)
+		if err != nil || !st.Mode().IsRegular() || m.pulled[e.Path] {
+			continue
+		}
+		aside := name + "." + stamp(st.ModTime())
+		for n := 2; ; n++ {
+			if _, err := root.Lstat(aside); err != nil {
+				break
+			}
+			aside = fmt.Sprintf("%s.%s-%d", name, stamp(st.ModTime()), n)
+		}
+		if err := root.Rename(name, aside); err != nil {
+			return fmt.Errorf("keep the older %s: %w", filepath.Join(m.d.PullDir, name), err)
+		}
+	}
+	return nil
 }
 
 func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to string, list []treesync.Entry, id CheckID, done *pullData) error {
@@ -107,13 +144,16 @@ func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to stri
 	}
 	n := 0
 	say := m.counting(id, "pulling", len(list))
-	err := t.Fetch(ctx, from, to, list, quiet{}, func(_ treesync.Entry, err error) {
+	err := t.Fetch(ctx, from, to, list, quiet{}, func(e treesync.Entry, err error) {
 		n++
 		say(n)
 		done.Files++
-		if err != nil {
+		switch {
+		case err != nil:
 			done.Failed++
 			done.First = cmp.Or(done.First, why(err))
+		case id == CheckUnsaved:
+			m.pulled[e.Path] = true
 		}
 	})
 	if err != nil {

@@ -254,3 +254,29 @@ func TestPull(t *testing.T) {
 		t.Errorf("before: %+v\nafter: %s", p.seen[0].Lost, text(p.seen[1]))
 	}
 }
+
+// TestPullKeepsOlder: what was pulled from an instance that had the name before is
+// not written over, also where both have a file of one name.
+func TestPullKeepsOlder(t *testing.T) {
+	w := newWorld(t)
+	w.fastEnv()
+	there := w.there("data/log.txt", "of this rental")
+	here := filepath.Join(w.deps.PullDir, filepath.FromSlash(there))
+	must(t, os.MkdirAll(filepath.Dir(here), 0o700))
+	must(t, os.WriteFile(here, []byte("of the rental before"), 0o600))
+	v, _, err := w.release(Destroy, func(View) Decision { return Decision{Kind: DecidePull} }, typeName)
+	if err != nil || v.Phase != Review {
+		t.Fatalf("%v\n%s", err, text(v))
+	}
+	found := map[string]bool{}
+	files, err := filepath.Glob(here + "*")
+	must(t, err)
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		must(t, err)
+		found[string(b)] = true
+	}
+	if !found["of this rental"] || !found["of the rental before"] {
+		t.Errorf("kept: %v in %v", found, files)
+	}
+}

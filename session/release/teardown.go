@@ -178,9 +178,11 @@ func (m *Machine) proveOrStuck(ctx context.Context, deadline time.Duration, refu
 		if m.reached(st.State) {
 			return true, m.finish(ctx, st)
 		}
-		m.v.Why = m.sayStuck(st, refusal)
-		if err := m.log(ctx, stepStuck, whyData{m.v.Why}); err != nil {
-			return true, err
+		if say := m.sayStuck(st, refusal); say != m.v.Why || m.v.Phase != Stuck {
+			m.v.Why = say
+			if err := m.log(ctx, stepStuck, whyData{say}); err != nil {
+				return true, err
+			}
 		}
 		m.phase(Stuck)
 		if !m.d.Stay {
@@ -242,10 +244,13 @@ func word(st provider.Status) string {
 
 // poll asks with backoff until an answer is enough or the deadline passed, and
 // returns the last answer; Unknown with the error as its detail where there was
-// none. Its error is ctx's or the journal's.
+// none. Its error is ctx's or the journal's. A single question (deadline 0) is not
+// journaled: a release that is stuck over night would fill the ledger with them.
 func (m *Machine) poll(ctx context.Context, deadline time.Duration, enough func(provider.State) bool) (provider.Status, error) {
-	if err := m.log(ctx, stepAsk, nil); err != nil {
-		return provider.Status{}, err
+	if deadline > 0 {
+		if err := m.log(ctx, stepAsk, nil); err != nil {
+			return provider.Status{}, err
+		}
 	}
 	end := m.d.Clock.Now().Add(deadline)
 	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
