@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -53,16 +52,6 @@ func (s *Session) startJob(ctx context.Context, t tmux.Spec) (tmux.Job, error) {
 	}
 	s.refreshJobs(ctx)
 	return job, nil
-}
-
-// again repeats an idempotent act while the connection is cut under it.
-func (s *Session) again(ctx context.Context, act func() error) error {
-	for try := 1; ; try++ {
-		err := act()
-		if err == nil || ctx.Err() != nil || !errors.Is(err, remote.ErrCut) || try == 5 {
-			return err
-		}
-	}
 }
 
 // jobID is unique, sorts by nothing, and can be read by a person.
@@ -146,16 +135,11 @@ func (s *Session) Follow(ctx context.Context, which string, from int64, follow b
 	if err != nil {
 		return from, err
 	}
-	for cuts := 0; ; cuts++ {
-		at := from
+	err = s.again(ctx, func() (err error) {
 		from, err = s.jobs().Follow(ctx, job.ID, from, follow, w)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, remote.ErrCut) || cuts == 5 {
-			return from, err
-		}
-		if from > at { // it moved on: this is a new cut, not the same one again
-			cuts = 0
-		}
-	}
+		return err
+	})
+	return from, err
 }
 
 // KillJob ends a job with all its children.

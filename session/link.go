@@ -40,10 +40,25 @@ func (l *link) down(err error, final bool) {
 	})
 }
 
+// lost says that a connection has ended: no attempt has failed yet.
+func (l *link) lost(err error) {
+	l.set(func() { l.conn, l.err, l.final = nil, err, false })
+}
+
+// now is the connection; nil where there is none or it has ended.
 func (l *link) now() (*remote.Conn, *remote.Facts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.conn, l.facts
+	return l.living(), l.facts
+}
+
+// living is the connection as long as it lives: between its end and lost, nobody
+// shall get it again.
+func (l *link) living() *remote.Conn {
+	if l.conn == nil || l.conn.Err() != nil {
+		return nil
+	}
+	return l.conn
 }
 
 // wait gives the connection. It returns the reason as soon as an attempt failed
@@ -52,7 +67,7 @@ func (l *link) wait(ctx context.Context, patient bool) (*remote.Conn, *remote.Fa
 	l.mu.Lock()
 	failed := l.failed
 	for {
-		conn, facts, err, final, n, ch := l.conn, l.facts, l.err, l.final, l.failed, l.changed
+		conn, facts, err, final, n, ch := l.living(), l.facts, l.err, l.final, l.failed, l.changed
 		l.mu.Unlock()
 		switch {
 		case conn != nil:

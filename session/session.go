@@ -180,13 +180,16 @@ func (s *Session) sendQuietly(change func(*state)) {
 	}
 }
 
-// sendWait is send that returns when the change was made.
-func (s *Session) sendWait(change func(*state)) {
+// sendWait is send that returns when the change was made. It is false where the
+// session ended first: what change writes to must not be read then.
+func (s *Session) sendWait(change func(*state)) bool {
 	done := make(chan struct{})
 	s.send(func(st *state) { change(st); close(done) })
 	select {
 	case <-done:
+		return true
 	case <-s.ctx.Done():
+		return false
 	}
 }
 
@@ -227,7 +230,7 @@ func (s *Session) connected(ctx context.Context) (*remote.Conn, *remote.Facts, e
 	defer stop()
 	conn, facts, err := s.link.wait(ctx, s.f.opt.Live)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", s.cfg().Name, err)
+		return nil, nil, unreachable{fmt.Errorf("%s: %w", s.cfg().Name, err)}
 	}
 	return conn, facts, nil
 }
