@@ -8,6 +8,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/tmux"
 	"rentop/session/billing"
+	"rentop/session/release"
 )
 
 // alerts keeps each alert's beginning while it lasts, and what was silenced.
@@ -56,7 +57,7 @@ func (s *Session) look(st *state, m Meter, now time.Time) []Alert {
 			say("stale "+w.Path, Warn, "nothing new in %s for %s", w.Path, span(now.Sub(newest)))
 		}
 	}
-	if r := st.release; r != nil && r.Phase != "" && r.Resumed {
+	if r := st.release; r != nil && r.Resumed && r.Phase != release.Review && r.Phase != release.Cancelled {
 		say("release", Urgent, "a release was left unfinished: open it with r")
 	}
 	return st.alerts.keepSince(found, now)

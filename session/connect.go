@@ -66,12 +66,15 @@ func (s *Session) keepConnected() {
 // mayDial is false where the provider says that there is nothing to dial.
 func (s *Session) mayDial() bool {
 	ok := true
-	s.sendWait(func(st *state) {
+	ended := !s.sendWait(func(st *state) {
 		if st.asked && (st.provider.State == provider.Stopped || st.provider.State == provider.Gone) {
 			ok = false
 			st.becomeProvider(s.f.opt.Now())
 		}
 	})
+	if ended {
+		return false
+	}
 	if !ok {
 		s.link.down(fmt.Errorf("the provider says that it is %s", s.View().State), true)
 	}

@@ -77,11 +77,13 @@ func (s *Session) firstContact(facts *remote.Facts) {
 func (s *Session) observeRunning(facts *remote.Facts) {
 	o := ledger.Observation{State: string(billing.Running), Box: facts.Box,
 		StartedAt: ledger.StartedAt(facts.BoxStart, facts.Clock, facts.At)}
-	s.sendWait(func(st *state) {
+	if !s.sendWait(func(st *state) {
 		if !st.provider.StartedAt.IsZero() {
 			o.StartedAt = time.Time{}
 		}
-	})
+	}) {
+		return
+	}
 	s.record(ledger.Observed, s.f.opt.Now(), "ssh", o)
 }
 
@@ -108,6 +110,7 @@ func (s *Session) meter(st *state, now time.Time) Meter {
 		m.Note = st.timeline.Notes[len(st.timeline.Notes)-1]
 	}
 	m.Since = st.timeline.Begin()
+	m.Running = billing.BurnAt(s.plan(), billing.Running, now)
 	budget := s.budget()
 	m.Budget = budget
 	if len(st.timeline.Intervals) == 0 {

@@ -65,7 +65,7 @@ func (s *Session) askProvider(ctx context.Context) (provider.Status, error) {
 		return got, err
 	}
 	cameBack := false
-	s.sendWait(func(st *state) {
+	made := s.sendWait(func(st *state) {
 		was := st.provider.State
 		st.provider, st.asked = got, true
 		if got.State == provider.Running && (was == provider.Stopped || was == provider.Gone) {
@@ -73,7 +73,7 @@ func (s *Session) askProvider(ctx context.Context) (provider.Status, error) {
 		}
 		st.becomeProvider(s.f.opt.Now())
 	})
-	if cameBack && s.f.opt.Live {
+	if made && cameBack && s.f.opt.Live {
 		s.Nudge()
 	}
 	return got, nil

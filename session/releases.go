@@ -63,8 +63,8 @@ func (s *Session) StartRelease(goal release.Goal) error {
 	return nil
 }
 
-// Release runs a release until it ends, for a command. decide is called with
-// each picture and may move it on with Decide.
+// Release runs a release until it ends, for a command. shown is called with each
+// picture and may move it on with Decide.
 func (s *Session) Release(ctx context.Context, goal release.Goal, shown func(release.View)) (release.View, error) {
 	m, err := s.newRelease(goal)
 	if err != nil {
@@ -293,7 +293,7 @@ func perMonth(hour billing.Amount) string {
 
 // finalCost is the review's line.
 func (s *Session) finalCost(ctx context.Context) string {
-	events, err := s.f.ledger.Events(ctx, ledger.Filter{Instance: s.uid})
+	events, err := s.f.ledger.Events(ctx, ledger.Filter{Instance: s.uid, Kinds: ledger.MeterKinds})
 	if err != nil {
 		return "?"
 	}

@@ -87,6 +87,7 @@ type Meter struct {
 	AtLeast    *billing.Amount // where Cost is unknown: the known part
 	Today      *billing.Amount
 	PerHour    *billing.Amount // now, in the present state
+	Running    *billing.Amount // an hour while it runs, in whatever state it is
 	ByMidnight *billing.Amount // today's sum at this rate
 	Budget     *billing.Amount
 	BudgetLeft *billing.Amount

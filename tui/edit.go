@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"rentop/remote"
+	"rentop/session/billing"
 	"rentop/session/config"
 )
 
@@ -149,8 +150,11 @@ func (a *app) remove(name string) tea.Cmd {
 
 // start asks the provider to start a stopped instance; it costs from then on.
 func (a *app) start(name string) tea.Cmd {
-	s := a.session(name)
-	a.push(newConfirm(a, a.T("start.title", name), a.T("start.what", perHourOf(s)), func() tea.Cmd {
+	var running *billing.Amount
+	if s := a.session(name); s != nil {
+		running = s.Meter.Running
+	}
+	a.push(newConfirm(a, a.T("start.title", name), a.T("start.what", perHour(running)), func() tea.Cmd {
 		a.say(info, a.T("start.asked", name))
 		return a.act("", func(ctx context.Context) error { return a.fleet.Start(ctx, name) })
 	}))

@@ -18,7 +18,7 @@ func (p *page) gap() {
 	}
 }
 
-// text adds s wrapped, with the style of f's row.
+// text adds s wrapped, behind an indent.
 func (p *page) text(w, indent int, st cell.Style, s string) {
 	for _, line := range cell.Wrap(s, max(w-indent, 8)) {
 		p.add(func(r cell.Area) { r.Put(indent, 0, st, line) })

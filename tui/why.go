@@ -72,10 +72,3 @@ func (a *app) whyNoStart(name *string) func() string {
 		return ""
 	}
 }
-
-func perHourOf(s *session.View) string {
-	if s == nil {
-		return "?"
-	}
-	return s.Name
-}

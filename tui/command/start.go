@@ -18,7 +18,7 @@ func (a *app) startCommand() *cobra.Command {
 				if err := s.Start(cmd.Context()); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(a.Out, "%s is running, says its provider; from now on it costs %s an hour\n", s.Name(), orUnknown(s.View().Meter.PerHour))
+				_, err := fmt.Fprintf(a.Out, "%s is running, says its provider; from now on it costs %s an hour\n", s.Name(), orUnknown(s.View().Meter.Running))
 				return err
 			})
 		},

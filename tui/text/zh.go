@@ -289,7 +289,7 @@ func chinese() map[string]string {
 		"typename":        "名称",
 		"typename.not":    "与“%s”不符。未做任何操作。",
 		"start.title":     "启动 %s？",
-		"start.what":      "开始运行后每小时 %s。",
+		"start.what":      "开始运行后费用为 %s。",
 		"start.asked":     "已请服务商启动 %s",
 		// questions
 		"ask.hostkey":         "%s：这是正确的机器吗？",

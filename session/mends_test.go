@@ -1,0 +1,55 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"rentop/remote/sshtest"
+	"rentop/session/config"
+	"rentop/session/ledger"
+	"rentop/session/release"
+)
+
+// TestResumedReleaseAlert: the alert about a release that was left unfinished ends
+// with the release.
+func TestResumedReleaseAlert(t *testing.T) {
+	srv := sshtest.Start(t, sshtest.Options{})
+	f := open(t, t.TempDir(), false, srv)
+	if err := f.Add(config.Instance{Name: "box", SSH: sshLine(srv, srv.Addr)}); err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, f, "box")
+	alerted := func(p release.Phase) bool {
+		st := &state{timeline: ledger.Timeline{}, release: &release.View{Resumed: true, Phase: p}}
+		for _, a := range s.look(st, Meter{}, time.Now()) {
+			if a.ID == "release" {
+				return true
+			}
+		}
+		return false
+	}
+	for phase, want := range map[release.Phase]bool{release.Checking: true, release.Waiting: true, release.Stuck: true, release.Review: false, release.Cancelled: false} {
+		if got := alerted(phase); got != want {
+			t.Errorf("%s: alert %v", phase, got)
+		}
+	}
+}
+
+// TestRunningRate: what an hour costs once it runs is known while it is stopped.
+func TestRunningRate(t *testing.T) {
+	srv := sshtest.Start(t, sshtest.Options{})
+	f := open(t, t.TempDir(), false, srv)
+	in := config.Instance{
+		Name: "box", SSH: sshLine(srv, srv.Addr), Provider: "command", Command: &config.Command{Status: "echo stopped"},
+		Rate: &config.Rate{PerHour: "8", Currency: "CNY", WhileStopped: "0.02"},
+	}
+	if err := f.Add(in); err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, f, "box")
+	s.record(ledger.Observed, time.Now(), "provider", ledger.Observation{State: "stopped"})
+	v := waitFor(t, 10*time.Second, "the stopped rate", s, func(v View) bool { return v.Meter.PerHour != nil })
+	if v.Meter.Running == nil || v.Meter.Running.String() != "¥8.00" || v.Meter.PerHour.String() != "¥0.02" {
+		t.Errorf("running %v, now %v", v.Meter.Running, v.Meter.PerHour)
+	}
+}
