@@ -83,15 +83,28 @@ e=$(%s | dd of=%s bs=%d seek=%d conv=notrunc 2>&1) || { printf '%%s\n' "$e" | gr
 			},
 		})
 		if err != nil {
-			return e, t.fileError(rootError(root, err))
+			err = t.fileError(rootError(root, err))
+			if errors.Is(err, ErrFull) { // there a part stands in everybody's way
+				err = errOr(t.forget(ctx, root, part), err)
+			}
+			return e, err
 		}
 	}
 	e.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	if err := unchanged(f, e); err != nil {
-		t.r.Run(ctx, remote.Cmd{Script: enter(root) + "rm -f -- " + remote.Quote(part)})
-		return e, errAlone{err}
+		return e, errOr(t.forget(ctx, root, part), errAlone{err})
 	}
 	return e, t.finish(ctx, root, part, e)
+}
+
+// forget removes a part that is of no use to a later run. Its error is the
+// connection's.
+func (t execTransport) forget(ctx context.Context, root, part string) error {
+	err := t.r.Run(ctx, remote.Cmd{Script: enter(root) + "rm -f -- " + remote.Quote(part)})
+	if exitCode(err) < 0 {
+		return err
+	}
+	return nil
 }
 
 // partState is how much of a part is there and equal to the source.
@@ -198,7 +211,7 @@ func (t execTransport) fetchFile(ctx context.Context, out *sink, root string, e 
 		})
 		switch {
 		case here != nil:
-			p.close()
+			p.failed(here)
 			return e, errAlone{plainError(here)}
 		case err != nil && !(exitCode(err) >= 0 && p.done.at == e.Size):
 			p.close()

@@ -95,6 +95,7 @@ func (p *partFile) finish(ctx context.Context, confirm func(sum string) error) (
 		err = copyMetered(ctx, h, io.NewSectionReader(p.f, 0, e.Size), nil)
 	}
 	if err != nil {
+		p.failed(err)
 		return e, plainError(err)
 	}
 	e.SHA256 = hex.EncodeToString(h.Sum(nil))
@@ -110,6 +111,15 @@ func (p *partFile) finish(ctx context.Context, confirm func(sum string) error) (
 	}
 	p.out.root.Remove(p.name + journalSuffix)
 	return e, nil
+}
+
+// failed keeps the part for the next run, unless the source is another by now, or
+// the disk is full: there a part stands in everybody's way.
+func (p *partFile) failed(err error) {
+	if errors.Is(err, ErrChanged) || errors.Is(plainError(err), ErrFull) {
+		p.drop()
+	}
+	p.close()
 }
 
 // drop removes the part: it is of no use to a later run.

@@ -94,10 +94,7 @@ func (d *download) run(ctx context.Context) (Entry, error) {
 	}
 	d.m.Content(p.start)
 	if err := d.pour(ctx, f, p); err != nil {
-		if errors.Is(err, ErrChanged) {
-			p.drop()
-		}
-		p.close()
+		p.failed(err)
 		return d.e, err
 	}
 	return p.finish(ctx, func(sum string) error { return d.confirm(ctx, sum) })

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 	stdsync "sync"
 
 	"github.com/pkg/sftp"
@@ -87,10 +88,13 @@ func (u *upload) run(ctx context.Context, src string) error {
 	part := path.Join(u.root, partName(u.e))
 	dir := path.Dir(part)
 	if err := u.fill(ctx, f, part); err != nil {
-		if u.e.Size < largeFile && !u.t.ends(ctx, u.c, err) {
+		why := sftpError(u.c, dir, max(u.e.Size, 4096), err)
+		// On a full disk a part stands in everybody's way, the next run's too.
+		if (u.e.Size < largeFile || errors.Is(why, ErrFull)) && !u.t.ends(ctx, u.c, err) {
 			u.c.Remove(part)
+			u.c.Remove(part + journalSuffix)
 		}
-		return sftpError(u.c, dir, max(u.e.Size, 4096), err)
+		return why
 	}
 	u.e.SHA256 = hex.EncodeToString(u.sum.Sum(nil))
 	err = unchanged(f, u.e)
@@ -105,8 +109,32 @@ func (u *upload) run(ctx context.Context, src string) error {
 	}
 	if u.e.Size >= largeFile && !u.t.ends(ctx, u.c, err) {
 		u.c.Remove(part + journalSuffix)
+		if err == nil {
+			err = u.sweep(ctx)
+		}
 	}
 	return sftpError(u.c, dir, max(u.e.Size, 4096), err)
+}
+
+// sweep removes what killed runs left of other versions of the file: nobody goes
+// on with those. Its error is the connection's.
+func (u *upload) sweep(ctx context.Context) error {
+	dir, name := path.Split(path.Join(u.root, partName(u.e)))
+	name = name[:strings.LastIndex(name, partInfix)+len(partInfix)]
+	if u.t.sh != nil {
+		err := u.t.sh.r.Run(ctx, remote.Cmd{Script: "rm -f -- " + remote.Quote(dir+name) + "*"})
+		if exitCode(err) < 0 {
+			return err
+		}
+		return nil
+	}
+	list, err := u.c.ReadDir(dir)
+	for _, fi := range list {
+		if strings.HasPrefix(fi.Name(), name) {
+			u.c.Remove(dir + fi.Name())
+		}
+	}
+	return u.t.onlyEnd(ctx, u.c, err)
 }
 
 // fill writes the part from where the journal stands.

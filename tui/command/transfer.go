@@ -137,6 +137,9 @@ func (a *app) transfer(ctx context.Context, s *session.Session, spec session.Tra
 			err = perr
 		}
 	}
+	if err == nil && res != nil && len(res.Failed) > 0 {
+		err = fmt.Errorf("%s: %s: %d could not be moved; the rest is there, whole", s.Name(), spec.Direction, len(res.Failed))
+	}
 	return err
 }
 
