@@ -214,6 +214,9 @@ func (s *Session) Nudge() {
 	}
 }
 
+// Told returns once View holds what the ledger says.
+func (s *Session) Told() { s.sendWait(func(*state) {}) }
+
 // Ready connects where need be and returns when the instance can be used. On
 // the screen it waits through reconnects; a command gets the first refusal.
 func (s *Session) Ready(ctx context.Context) error {

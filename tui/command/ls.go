@@ -58,6 +58,7 @@ func (a *app) lsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			s.Told()
 			list = append(list, listing(s.View()))
 		}
 		if *asJSON {
