@@ -96,6 +96,9 @@ type planner struct {
 	tr *tracker
 }
 
+// yesterday is how old a leftover must be where another transfer may still want it.
+func (pl *planner) yesterday() time.Time { return pl.s.now().Add(-24 * time.Hour) }
+
 func (pl *planner) scanOptions() ScanOptions {
 	if pl.s.NoIgnore {
 		return ScanOptions{}
@@ -167,7 +170,7 @@ func (pl *planner) push(ctx context.Context) (*Plan, error) {
 	p.Ignored = l.Ignored
 	p.Actions = append(p.Actions, l.Skipped...)
 	p.local, p.remote, p.newRoot = local, root, missing
-	p.litter = oldLitter(litter, p, pl.s.now().Add(-24*time.Hour))
+	p.litter = oldLitter(litter, p, pl.yesterday(), pl.yesterday())
 	return p, nil
 }
 
@@ -308,7 +311,9 @@ func (pl *planner) pull(ctx context.Context) (*Plan, error) {
 		}
 		src = kept
 	}
-	o.Protected = rules.Excluded
+	if o.Protected, err = pl.protectHere(ctx, rules, local, missing); err != nil {
+		return nil, err
+	}
 	src, special := splitSpecial(src)
 	if err := pl.checksums(ctx, here.Entries, src, local, root); err != nil {
 		return nil, err
@@ -321,8 +326,22 @@ func (pl *planner) pull(ctx context.Context) (*Plan, error) {
 		p.Actions = append(p.Actions, Action{Op: Skip, Entry: Entry{Path: "."}, Why: o.Incomplete})
 	}
 	p.local, p.remote, p.newRoot = local, root, missing
-	p.litter = oldLitter(here.Litter, p, pl.s.now())
+	p.litter = oldLitter(here.Litter, p, pl.s.now(), pl.yesterday())
 	return p, nil
+}
+
+// protectHere says what a pull's deletes leave alone: what the instance's rules
+// ignore, and what this folder's own do. A push leaves such files here (secrets,
+// data sets), so that they exist nowhere else.
+func (pl *planner) protectHere(ctx context.Context, there *Ignore, local string, missing bool) (func(string, bool) bool, error) {
+	if !pl.s.Delete || missing || pl.s.NoIgnore {
+		return there.Excluded, nil
+	}
+	here, err := Scan(ctx, local, ScanOptions{GitIgnore: true, OwnIgnore: true})
+	if err != nil {
+		return nil, err
+	}
+	return func(p string, isDir bool) bool { return there.Excluded(p, isDir) || here.Ignore.Excluded(p, isDir) }, nil
 }
 
 // splitSpecial takes out what is neither file, folder nor symlink.

@@ -182,6 +182,45 @@ func TestIgnoredStaysAndIsKept(t *testing.T) {
 	}
 }
 
+// TestPullKeepsWhatIsIgnoredHere: a pull with --delete leaves alone what a push
+// leaves here.
+func TestPullKeepsWhatIsIgnoredHere(t *testing.T) {
+	p := newPair(t)
+	for _, n := range []string{"a", "b", "c"} {
+		p.write(p.home+"/proj/"+n, "x")
+		p.write(p.src+"/"+n, "x")
+	}
+	p.write(p.src+"/.gitignore", ".env\n.gitignore\n")
+	p.write(p.src+"/.env", "the only key")
+	p.write(p.src+"/old", "x")
+	r := p.run(sync.Spec{Direction: sync.Pull, Delete: true})
+	if b, err := os.ReadFile(p.src + "/.env"); err != nil || string(b) != "the only key" {
+		t.Error("an ignored file was deleted here", err)
+	}
+	if !slices.Equal(r.Deleted, []string{"old"}) {
+		t.Error(r.Deleted, r.Failed)
+	}
+}
+
+// TestPullKeepsYoungParts: a pull into a folder leaves the parts of another
+// transfer, which will go on with them.
+func TestPullKeepsYoungParts(t *testing.T) {
+	p := newPair(t)
+	p.write(p.home+"/proj/a", "x")
+	young, old := p.src+"/.big.rentop-part-0123456789abcdef", p.src+"/.big.rentop-part-fedcba9876543210"
+	for name, age := range map[string]time.Duration{young: time.Minute, old: 48 * time.Hour} {
+		p.write(name, "half")
+		os.Chtimes(name, time.Now(), time.Now().Add(-age))
+	}
+	p.run(sync.Spec{Direction: sync.Pull})
+	if _, err := os.Stat(young); err != nil {
+		t.Error("a part that may be gone on with is gone", err)
+	}
+	if _, err := os.Stat(old); err == nil {
+		t.Error("a part of the day before yesterday is still there")
+	}
+}
+
 func TestDeleteIsRefused(t *testing.T) {
 	p := newPair(t)
 	p.write(p.home+"/proj/a", "x")

@@ -94,6 +94,7 @@ type comparison struct {
 	blocked map[string]string // folders that cannot be made, and why
 	folded  map[string]string // lower-case path to the first that had it
 	kids    map[string]int    // entries directly in a destination folder
+	cleared int               // entries of folders that something else replaces
 
 	replace, mkdirs, sends, links, attrs, skips []Action
 }
@@ -238,6 +239,7 @@ func (c *comparison) clear(dir Entry, by string) string {
 		gone = append(gone, Action{Op: Delete, Entry: d, Why: "its folder is replaced by a " + by})
 	}
 	deepestFirst(gone)
+	c.cleared += len(gone)
 	c.replace = append(c.replace, gone...)
 	for _, a := range gone {
 		delete(c.dst, a.Entry.Path)
@@ -277,7 +279,7 @@ func (c *comparison) deletes(sources int) {
 	case c.o.Force:
 	case sources == 0:
 		why = "the source is empty; is it mounted? (--force deletes all the same)"
-	case 2*len(gone) > have:
+	case 2*(len(gone)+c.cleared) > have: // a folder that became a symlink here may hold everything there
 		why = "that is more than half of what is there (--force deletes all the same)"
 	}
 	if why != "" {

@@ -49,6 +49,7 @@ func TestCompare(t *testing.T) {
 		{name: "empty folder to file", src: []Entry{f("a", 1)}, dst: []Entry{d("a")}, want: "delete a, send a"},
 		{name: "folder to file", src: []Entry{f("a", 1)}, dst: []Entry{d("a"), f("a/b", 1)}, want: "skip a"},
 		{name: "folder to file, delete", src: []Entry{f("a", 1), f("b", 1), f("c", 1)}, dst: []Entry{d("a"), f("a/b", 1), f("b", 1), f("c", 1)}, o: Options{Delete: true}, want: "delete a/b, delete a, send a"},
+		{name: "folder that holds most to symlink", src: []Entry{l("a", "/mnt/a"), f("b", 1)}, dst: []Entry{d("a"), f("a/b", 1), f("a/c", 1), f("b", 1)}, o: Options{Delete: true}, want: "delete a/c, delete a/b, delete a, symlink a", refused: "half"},
 		{name: "folder with ignored to file", src: []Entry{f("out", 1)}, dst: []Entry{d("out"), f("out/b", 1)}, o: Options{Delete: true, Protected: out}, want: "skip out"},
 		{name: "not asked", src: []Entry{f("a", 1)}, dst: []Entry{f("a", 1), f("b", 1)}},
 		{name: "delete", src: []Entry{f("a", 1), f("c", 1), f("d", 1)}, dst: []Entry{f("a", 1), f("c", 1), f("d", 1), d("b"), f("b/x", 1)}, o: Options{Delete: true}, want: "|delete b/x, delete b"},
@@ -99,6 +100,9 @@ func TestPlanShows(t *testing.T) {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is not in\n%s", want, s)
 		}
+	}
+	if got := p.Removes(); len(got) != 3 {
+		t.Errorf("removes %v", got)
 	}
 	if len(p.Rows()) != 5 || p.Counts()[Delete] != 3 || p.Bytes != 3000 {
 		t.Error(p.Rows(), p.Counts(), p.Bytes)

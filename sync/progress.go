@@ -21,7 +21,6 @@ type tracker struct {
 	now    func() time.Time
 
 	bytes, wire, files, failed atomic.Int64
-	scan                       atomic.Int64
 
 	mu      stdsync.Mutex // protects p, samples; never held while reporting
 	p       Progress

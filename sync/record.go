@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	stdsync "sync"
@@ -198,14 +199,16 @@ func (r *Record) compact() error {
 // taken over after a while.
 func (r *Record) locked(fn func() error) error {
 	lock := r.file + ".lock"
+	began := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		f, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err == nil {
 			f.Close()
 			break
 		}
-		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
-			return err
+		// Windows says "permission" of a lock that is just being removed.
+		if waits := errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrPermission) && runtime.GOOS == "windows"; !waits || time.Since(began) > 2*lockStale {
+			return fmt.Errorf("the record of what was moved cannot be locked: %w; rentop must be able to write its folder", err)
 		}
 		if fi, serr := os.Stat(lock); serr == nil && time.Since(fi.ModTime()) > lockStale {
 			os.Remove(lock)

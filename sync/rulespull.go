@@ -66,9 +66,10 @@ func (pl *planner) remoteRules(ctx context.Context, root string, src []Entry) (*
 	return g, nil
 }
 
-// oldLitter are temporary files of earlier runs: those from before, without the
-// parts that this plan will go on with.
-func oldLitter(litter []Entry, p *Plan, before time.Time) []Entry {
+// oldLitter are temporary files of earlier runs: small ones from before, and parts
+// from before partsBefore that this plan does not go on with. Another transfer into
+// the same folder may go on with a younger part.
+func oldLitter(litter []Entry, p *Plan, before, partsBefore time.Time) []Entry {
 	parts := map[string]bool{}
 	for _, a := range p.Actions {
 		if a.Op == Send && a.Entry.Size >= largeFile {
@@ -78,7 +79,11 @@ func oldLitter(litter []Entry, p *Plan, before time.Time) []Entry {
 	}
 	var out []Entry
 	for _, e := range litter {
-		if !parts[e.Path] && e.ModTime.Before(before) {
+		limit := before
+		if strings.Contains(path.Base(e.Path), partInfix) {
+			limit = partsBefore
+		}
+		if !parts[e.Path] && e.ModTime.Before(limit) {
 			out = append(out, e)
 		}
 	}

@@ -40,6 +40,20 @@ func (p *Plan) Counts() map[Op]int {
 	return n
 }
 
+// Removes are the paths that are gone from the destination afterwards, or that
+// something of another kind replaces.
+func (p *Plan) Removes() []string {
+	var out []string
+	for _, list := range [][]Action{p.Actions, p.Deletes} {
+		for _, a := range list {
+			if a.Op == Delete {
+				out = append(out, a.Entry.Path)
+			}
+		}
+	}
+	return out
+}
+
 // Empty says whether there is nothing to do.
 func (p *Plan) Empty() bool { return len(p.Actions) == 0 && len(p.Deletes) == 0 }
 
