@@ -15,29 +15,30 @@ import (
 	"rentop/remote/provider"
 	"rentop/session/billing"
 	"rentop/session/ledger"
+	"rentop/session/lock"
 	"rentop/session/release"
 )
 
-// releaseSlot holds the one release that a session may have under way.
+// releaseSlot holds the one release that a session may have under way, and the
+// lock that keeps every other rentop from taking up the same one: two that read
+// one journal would both check, and both tear down.
 type releaseSlot struct {
 	mu      stdsync.Mutex // protects what follows
 	machine *release.Machine
+	held    *lock.Lock
 }
 
-func (r *releaseSlot) take(m *release.Machine) bool {
+func (r *releaseSlot) take(m *release.Machine, held *lock.Lock) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.machine != nil {
-		return false
-	}
-	r.machine = m
-	return true
+	r.machine, r.held = m, held
 }
 
 func (r *releaseSlot) drop() {
 	r.mu.Lock()
-	r.machine = nil
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	r.held.Unlock()
+	r.machine, r.held = nil, nil
 }
 
 func (r *releaseSlot) now() *release.Machine {
@@ -48,6 +49,22 @@ func (r *releaseSlot) now() *release.Machine {
 
 // errUnderWay refuses a second release, and an edit or a removal meanwhile.
 var errUnderWay = errors.New("a release or a transfer is under way; finish or cancel it first")
+
+// ErrReleasing is wrapped where another rentop, or another screen of this one,
+// has a release of the instance under way.
+var ErrReleasing = errors.New("a release of it is under way in another rentop; finish or cancel it there")
+
+// lockRelease keeps every other release of this instance out, in any process.
+func (s *Session) lockRelease() (*lock.Lock, error) {
+	held, err := lock.Try(filepath.Join(s.f.opt.Dirs.State, "locks", "release-"+s.uid))
+	switch {
+	case errors.Is(err, lock.ErrHeld):
+		return nil, fmt.Errorf("%s: %w", s.cfg().Name, ErrReleasing)
+	case err != nil:
+		return nil, fmt.Errorf("%s: make sure that no other rentop releases it: %w", s.cfg().Name, err)
+	}
+	return held, nil
+}
 
 // StartRelease begins a release; View.Release shows it, Decide moves it on.
 func (s *Session) StartRelease(goal release.Goal) error {
@@ -108,20 +125,33 @@ func (s *Session) CheckRelease(ctx context.Context) (release.View, error) {
 
 // newRelease makes the machine: an unfinished one of an earlier rentop first.
 func (s *Session) newRelease(goal release.Goal) (*release.Machine, error) {
+	if s.release.now() != nil {
+		return nil, fmt.Errorf("%s: %w", s.cfg().Name, errUnderWay)
+	}
+	held, err := s.lockRelease() // before the journal is read: what it says then stays so
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.nextRelease(goal)
+	if err != nil {
+		held.Unlock()
+		return nil, err
+	}
+	s.release.take(m, held)
+	return m, nil
+}
+
+func (s *Session) nextRelease(goal release.Goal) (*release.Machine, error) {
 	deps := s.releaseDeps(s.ctx)
 	m, err := release.Resume(s.ctx, deps)
 	if err != nil && !errors.Is(err, release.ErrPinned) { // pinned to another machine: this one is new
 		return nil, err
 	}
 	if m == nil {
-		if m, err = release.New(deps, goal); err != nil {
-			return nil, err
-		}
-	} else if g := m.View().Goal; g != goal {
-		return nil, fmt.Errorf("%s: an earlier release (%s) is not finished; finish or cancel it first: rentop release %s --%s", s.cfg().Name, g, s.cfg().Name, g)
+		return release.New(deps, goal)
 	}
-	if !s.release.take(m) {
-		return nil, fmt.Errorf("%s: %w", s.cfg().Name, errUnderWay)
+	if g := m.View().Goal; g != goal {
+		return nil, fmt.Errorf("%s: an earlier release (%s) is not finished; finish or cancel it first: rentop release %s --%s", s.cfg().Name, g, s.cfg().Name, g)
 	}
 	return m, nil
 }
@@ -144,13 +174,25 @@ func (s *Session) resumeRelease() {
 		return
 	}
 	s.owned.Go(func() {
-		m, err := release.Resume(s.ctx, s.releaseDeps(s.ctx))
+		held, err := s.lockRelease()
+		if errors.Is(err, ErrReleasing) {
+			s.f.notice(s.cfg().Name, Warn, err.Error())
+			return
+		}
+		var m *release.Machine
+		if err == nil {
+			m, err = release.Resume(s.ctx, s.releaseDeps(s.ctx))
+		}
 		if err != nil && s.ctx.Err() == nil {
 			s.f.notice(s.cfg().Name, Urgent, "release: "+err.Error())
 		}
-		if m == nil || err != nil || !s.release.take(m) {
+		if m == nil || err != nil {
+			if held != nil {
+				held.Unlock()
+			}
 			return
 		}
+		s.release.take(m, held)
 		if err := s.runRelease(s.ctx, m); err != nil && s.ctx.Err() == nil {
 			s.f.notice(s.cfg().Name, Urgent, "release: "+err.Error())
 		}
@@ -185,6 +227,11 @@ func (s *Session) leaveAlone() error {
 	if s.busy() {
 		return fmt.Errorf("%s: %w", s.cfg().Name, errUnderWay)
 	}
+	held, err := s.lockRelease()
+	if err != nil {
+		return err
+	}
+	held.Unlock()
 	return nil
 }
 

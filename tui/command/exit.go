@@ -78,7 +78,7 @@ func exitCode(err error) int {
 	)
 	switch {
 	case errors.As(err, &no), errors.As(err, &deletes), errors.As(err, &changed), errors.As(err, &unknown),
-		errors.Is(err, remote.ErrNobodyToAsk), errors.Is(err, remote.ErrDeclined):
+		errors.Is(err, remote.ErrNobodyToAsk), errors.Is(err, remote.ErrDeclined), errors.Is(err, session.ErrReleasing):
 		return refused
 	case errors.As(err, &bad), errors.As(err, &cfg), errors.Is(err, session.ErrUnknownInstance),
 		errors.Is(err, config.ErrExists), errors.Is(err, config.ErrNotFound), isCobraUsage(err):
