@@ -1,6 +1,9 @@
 package session
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +11,7 @@ import (
 	"rentop/session/config"
 	"rentop/session/ledger"
 	"rentop/session/release"
+	"rentop/sync"
 )
 
 // TestResumedReleaseAlert: the alert about a release that was left unfinished ends
@@ -51,5 +55,46 @@ func TestRunningRate(t *testing.T) {
 	v := waitFor(t, 10*time.Second, "the stopped rate", s, func(v View) bool { return v.Meter.PerHour != nil })
 	if v.Meter.Running == nil || v.Meter.Running.String() != "¥8.00" || v.Meter.PerHour.String() != "¥0.02" {
 		t.Errorf("running %v, now %v", v.Meter.Running, v.Meter.PerHour)
+	}
+}
+
+// TestDeletesAsShown: a queued transfer with deletes removes what the person saw and
+// nothing that came up since.
+func TestDeletesAsShown(t *testing.T) {
+	srv := sshtest.Start(t, sshtest.Options{Files: map[string]string{"proj/a": "a", "proj/b": "b", "proj/c": "c", "proj/old": "o"}})
+	f := open(t, t.TempDir(), false, srv)
+	if err := f.Add(config.Instance{Name: "box", SSH: sshLine(srv, srv.Addr)}); err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, f, "box")
+	src := t.TempDir()
+	for _, n := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(src, n), []byte(n), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := TransferSpec{Direction: sync.Push, Local: src, Remote: "proj", Delete: true}
+	run := func(shown ...string) TransferView {
+		spec.Shown = shown
+		id, err := s.StartTransfer(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last TransferView
+		waitFor(t, 30*time.Second, "the transfer's end", s, func(v View) bool {
+			for _, x := range v.Transfer {
+				if last = x; x.ID == id && x.ended() {
+					return true
+				}
+			}
+			return false
+		})
+		return last
+	}
+	if v := run(); !strings.Contains(v.Err, "old would be deleted by now") {
+		t.Errorf("not refused: %+v", v)
+	}
+	if v := run("old"); v.Err != "" || v.Result == nil || len(v.Result.Deleted) != 1 {
+		t.Errorf("%+v", v)
 	}
 }

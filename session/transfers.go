@@ -19,10 +19,11 @@ type TransferSpec struct {
 	Direction sync.Direction
 	Local     string // "" takes the first configured pair
 	Remote    string
-	Delete    bool // remove at the destination what the source does not have
-	Force     bool // delete although it is more than half of what is there
-	Verify    bool // re-read everything on both sides
-	Checksum  bool // distrust size and time
+	Delete    bool     // remove at the destination what the source does not have
+	Force     bool     // delete although it is more than half of what is there
+	Verify    bool     // re-read everything on both sides
+	Checksum  bool     // distrust size and time
+	Shown     []string // with Delete: the paths that the person saw go. StartTransfer removes no other
 }
 
 func (s *Session) spec(t TransferSpec) (sync.Spec, error) {
@@ -181,8 +182,8 @@ func (q *transferQueue) init(s *Session) {
 }
 
 // StartTransfer queues a transfer and returns at once; View shows how it goes.
-// A transfer that would delete runs only with the plan confirmed before: the
-// screen shows PlanTransfer's list first.
+// A transfer that would delete runs only with the list confirmed before: the
+// screen shows PlanTransfer's, and a plan that removes more by then is refused.
 func (s *Session) StartTransfer(t TransferSpec) (int, error) {
 	spec, err := s.spec(t)
 	if err != nil {
@@ -209,6 +210,24 @@ func (s *Session) StartTransfer(t TransferSpec) (int, error) {
 	}
 	s.touchTransfers()
 	return id, nil
+}
+
+// onlyShown refuses a plan that removes what the person has not seen: the source
+// may have changed since, or while the connection was away.
+func (t TransferSpec) onlyShown(p *sync.Plan) error {
+	if !t.Delete {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, path := range t.Shown {
+		seen[path] = true
+	}
+	for _, path := range p.Removes() {
+		if !seen[path] {
+			return fmt.Errorf("%s would be deleted by now and was not in the list that you confirmed; nothing more was done, look at the plan again", remote.Clean(path))
+		}
+	}
+	return nil
 }
 
 func (v *TransferView) ended() bool { return v.Result != nil || v.Err != "" || v.Cancelled }
@@ -264,7 +283,7 @@ func (q *transferQueue) transfer(id int) {
 	spec := q.specs[id]
 	q.cancels[id] = cancel
 	q.mu.Unlock()
-	res, err := q.s.Transfer(ctx, spec, nil, func(p sync.Progress) {
+	res, err := q.s.Transfer(ctx, spec, spec.onlyShown, func(p sync.Progress) {
 		q.change(id, func(v *TransferView) { v.Progress = p })
 	})
 	q.change(id, func(v *TransferView) {

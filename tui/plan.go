@@ -202,6 +202,9 @@ func (d *planDialog) start() tea.Cmd {
 		return nil
 	}
 	name, spec := d.name, d.spec
+	if spec.Delete {
+		spec.Shown = d.p.Removes()
+	}
 	run := func() tea.Cmd {
 		a.shut()
 		return a.act("", func(context.Context) error {
@@ -209,7 +212,7 @@ func (d *planDialog) start() tea.Cmd {
 			return err
 		})
 	}
-	if n := len(d.p.Deletes); n > 0 {
+	if n := len(spec.Shown); n > 0 {
 		where := a.T("plan.on.instance", name)
 		if spec.Direction == sync.Pull {
 			where = a.T("plan.on.here")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,19 +116,25 @@ func (a *app) dryRun(ctx context.Context, s *session.Session, spec session.Trans
 
 func (a *app) transfer(ctx context.Context, s *session.Session, spec session.TransferSpec, yes, asJSON bool) error {
 	p := newProgress(a.Err, a.Now)
-	agreed := yes
+	agreed := map[string]bool{} // to be deleted; after a cut the plan is another one
 	confirm := func(plan *sync.Plan) error {
 		if plan.Refused != nil {
 			return plan.Refused
 		}
-		if len(plan.Deletes) == 0 || agreed {
+		if !spec.Delete || yes {
+			return nil
+		}
+		removes := plan.Removes()
+		if !slices.ContainsFunc(removes, func(path string) bool { return !agreed[path] }) {
 			return nil
 		}
 		p.clear()
 		if err := a.confirmDeletes(ctx, spec.Direction, plan); err != nil {
 			return err
 		}
-		agreed = true
+		for _, path := range removes {
+			agreed[path] = true
+		}
 		return nil
 	}
 	res, err := s.Transfer(ctx, spec, confirm, p.show)
@@ -150,10 +157,11 @@ func (a *app) confirmDeletes(ctx context.Context, d sync.Direction, plan *sync.P
 		side = plan.Local() + " here"
 	}
 	a.note("to be deleted from %s:", remote.Clean(side))
-	for _, x := range plan.Deletes {
-		a.note("  %s", remote.Clean(x.Entry.Path))
+	removes := plan.Removes()
+	for _, path := range removes {
+		a.note("  %s", remote.Clean(path))
 	}
-	text, err := a.person.question(ctx, fmt.Sprintf("Delete these %d? (yes/no) ", len(plan.Deletes)))
+	text, err := a.person.question(ctx, fmt.Sprintf("Delete these %d? (yes/no) ", len(removes)))
 	if errors.Is(err, remote.ErrNobodyToAsk) {
 		return refuse("nothing was done: the list above would be deleted; if that is right, add --yes")
 	}
