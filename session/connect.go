@@ -43,24 +43,30 @@ func (s *Session) keepConnected() {
 			continue
 		}
 		if !s.f.opt.Live {
-			s.set(Waiting, err.Error())
+			s.lost(err, time.Time{})
 			s.waitRetry(0) // a command tries once; asking again is its choice
 			continue
 		}
 		wait := delay/2 + rand.N(delay)
-		s.send(func(st *state) {
-			if st.State == Stopped || st.State == Gone {
-				return
-			}
-			st.become(Waiting, err.Error(), s.f.opt.Now())
-			st.RetryAt = s.f.opt.Now().Add(wait)
-		})
+		s.lost(err, s.f.opt.Now().Add(wait))
 		if s.waitRetry(wait) {
 			delay = firstRetry
 		} else {
 			delay = min(delay*2, lastRetry)
 		}
 	}
+}
+
+// lost says that the connection is gone or did not come about, unless the
+// provider has told why.
+func (s *Session) lost(err error, retryAt time.Time) {
+	s.send(func(st *state) {
+		if st.State == Stopped || st.State == Gone {
+			return
+		}
+		st.become(Waiting, err.Error(), s.f.opt.Now())
+		st.RetryAt = retryAt
+	})
 }
 
 // mayDial is false where the provider says that there is nothing to dial.
@@ -111,6 +117,7 @@ func (s *Session) connectOnce() error {
 	s.set(Connecting, "looking up the address")
 	conn, err := s.dial(s.ctx)
 	if err != nil {
+		s.whyUnreachable()
 		s.link.down(err, remote.NeedsPerson(err))
 		return err
 	}
@@ -146,6 +153,19 @@ func (s *Session) connectOnce() error {
 	}
 	s.link.lost(err)
 	return err
+}
+
+// whyUnreachable asks the provider: a machine that does not answer may have been
+// stopped elsewhere, and is then billed as that.
+func (s *Session) whyUnreachable() {
+	if s.prov() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	defer cancel()
+	if got, err := s.askProvider(ctx); err == nil {
+		s.observeProvider(got)
+	}
 }
 
 // dial opens the connection.

@@ -210,19 +210,31 @@ func (s *Session) jobsSeen(st *state, jobs []tmux.Job) {
 		st.urgent = true
 	}
 	st.jobs, st.jobsErr, st.dirty = jobs, "", true
+	var ended []tmux.Job
 	for _, j := range jobs {
 		if j.State == tmux.Running || j.State == tmux.Starting || st.ended[j.ID] {
 			continue
 		}
 		st.ended[j.ID] = true
-		s.owned.Go(func() {
-			if err := s.recordJob(s.ctx, ledger.JobEnded, j); err != nil && s.ctx.Err() == nil {
-				s.f.notice(s.cfg().Name, Warn, "the ledger could not be written: "+err.Error())
-			}
-		})
+		ended = append(ended, j)
 		if !first {
 			s.f.notice(s.cfg().Name, jobLevel(j), jobEnd(j))
 		}
+	}
+	if len(ended) > 0 {
+		s.owned.Go(func() { s.keepEnded(ended) })
+	}
+}
+
+// keepEnded writes ends to the ledger and, on the screen, brings the logs home.
+func (s *Session) keepEnded(jobs []tmux.Job) {
+	for _, j := range jobs {
+		if err := s.recordJob(s.ctx, ledger.JobEnded, j); err != nil && s.ctx.Err() == nil {
+			s.f.notice(s.cfg().Name, Warn, "the ledger could not be written: "+err.Error())
+		}
+	}
+	if s.f.opt.Live {
+		s.saveLogs(s.ctx, jobs)
 	}
 }
 

@@ -159,12 +159,21 @@ func (s *Session) nextRelease(goal release.Goal) (*release.Machine, error) {
 func (s *Session) runRelease(ctx context.Context, m *release.Machine) error {
 	defer s.release.drop()
 	err := m.Run(ctx)
-	if v := m.View(); v.Phase == release.Review && s.prov() != nil {
-		if got, perr := s.askProvider(s.ctx); perr == nil {
-			s.observeProvider(got)
-		}
-	}
+	s.ended(m.View())
 	return err
+}
+
+// ended tells the meter how a release ended. It must not run on because one more
+// question to the provider fails: then the proof is the last word.
+func (s *Session) ended(v release.View) {
+	if v.Phase != release.Review || s.prov() == nil {
+		return
+	}
+	got, err := s.askProvider(s.ctx)
+	if err != nil {
+		got = provider.Status{State: v.Ended, Detail: v.Proof}
+	}
+	s.observeProvider(got)
 }
 
 // resumeRelease shows what an earlier rentop left unfinished. The screen runs it
@@ -239,7 +248,7 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 	dir := s.f.opt.Dirs.State
 	deps := release.Deps{
 		Instance: s.cfg().Name, UID: s.uid, Runner: reachable{s},
-		Jobs:          s.jobs().List,
+		Jobs:          s.jobsForRelease,
 		Since:         s.since(ctx),
 		Roots:         s.cfg().LookIn,
 		Pushed:        s.known,

@@ -142,6 +142,16 @@ func TestRoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, c := range check.Checks { // the job's log was brought home, so it is not lost
+		for _, e := range c.Evidence {
+			if c.ID == release.CheckUnsaved && strings.Contains(e.What, job.ID) {
+				t.Errorf("the log is still only there: %+v", e)
+			}
+		}
+	}
+	if kept, err := os.ReadFile(s.LogFile(job.ID)); err != nil || !strings.Contains(string(kept), "trained") {
+		t.Errorf("the log here: %q, %v", kept, err)
+	}
 	if len(check.Fails()) == 0 {
 		t.Fatalf("the model is nowhere else, yet nothing fails: %+v", check.Checks)
 	}
@@ -312,6 +322,36 @@ func TestCommandFailsAtOnce(t *testing.T) {
 	if err := session(t, f, "box").Ready(ctx); err == nil || ctx.Err() != nil {
 		t.Errorf("got %v after %v", err, ctx.Err())
 	}
+}
+
+// TestStoppedElsewhere: a command that cannot reach an instance asks its provider
+// before it says what it is and what it costs.
+func TestStoppedElsewhere(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	dir := t.TempDir()
+	f, err := Open(t.Context(), Options{Dirs: Dirs{Config: dir, State: filepath.Join(dir, "s")}, Secrets: noKeyring{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Add(config.Instance{
+		Name: "box", SSH: "root@" + addr, Provider: "command", Command: &config.Command{Status: "echo stopped"},
+		Rate: &config.Rate{PerHour: "8", Currency: "CNY", WhileStopped: "0.02"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, f, "box")
+	if err := s.Ready(t.Context()); err == nil {
+		t.Fatal("connected to nothing")
+	}
+	waitFor(t, 5*time.Second, "stopped", s, func(v View) bool {
+		return v.State == Stopped && v.Meter.PerHour != nil && v.Meter.PerHour.Decimal(2) == "0.02"
+	})
 }
 
 func TestInstances(t *testing.T) {
