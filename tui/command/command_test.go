@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"rentop/remote"
 	"rentop/session/config"
 	"rentop/sync"
@@ -91,7 +93,7 @@ func TestExitCodes(t *testing.T) {
 func TestErrorIsCleaned(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{Program: Program{Err: &out}}
-	if code := a.end(t.Context(), errors.New("bad \x1b]0;title\x07 name")); code != failed {
+	if code := a.end(t.Context(), &cobra.Command{}, errors.New("bad \x1b]0;title\x07 name")); code != failed {
 		t.Errorf("exit code %d", code)
 	}
 	if strings.ContainsAny(out.String(), "\x1b\x07") {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"rentop/remote"
 	"rentop/session"
 	"rentop/session/config"
@@ -43,16 +45,24 @@ func refuse(format string, args ...any) error {
 // exitWith is another program's exit code that is passed through, in silence.
 type exitWith int
 
+// code fits what a process can end with: 256 from a server would become 0, done.
+func (e exitWith) code() int {
+	if e < 0 || e > 255 {
+		return 255
+	}
+	return int(e)
+}
+
 func (e exitWith) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// end tells an error once and gives the exit code.
-func (a *app) end(ctx context.Context, err error) int {
+// end tells an error once and gives the exit code; cmd is the command that ran.
+func (a *app) end(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return done
 	}
 	var through exitWith
 	if errors.As(err, &through) {
-		return int(through)
+		return through.code()
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintln(a.Err, "rentop: interrupted")
@@ -61,8 +71,11 @@ func (a *app) end(ctx context.Context, err error) int {
 	code := exitCode(err)
 	fmt.Fprintln(a.Err, "rentop:", remote.CleanLines(strings.TrimSpace(err.Error())))
 	var bad *usageError
-	if errors.As(err, &bad) {
-		fmt.Fprintln(a.Err, "rentop --help, or rentop COMMAND --help, shows how it is used.")
+	switch {
+	case isCobraUsage(err): // it names neither the command nor what is missing
+		fmt.Fprintf(a.Err, "It is used as: %s; %s --help says more.\n", cmd.UseLine(), cmd.CommandPath())
+	case errors.As(err, &bad):
+		fmt.Fprintf(a.Err, "%s --help shows how it is used.\n", cmd.CommandPath())
 	}
 	return code
 }

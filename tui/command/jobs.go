@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -71,10 +72,10 @@ func (a *app) jobsCommand() *cobra.Command {
 					list = append(list, jobOf(name, j))
 				}
 			}
-			if err := a.printJobs(list, *asJSON); err != nil {
-				return err
+			if failure != nil && len(list) == 0 && !*asJSON {
+				return failure // "no jobs" is not known
 			}
-			return failure
+			return errors.Join(a.printJobs(list, *asJSON), failure)
 		})
 	}
 	c.ValidArgsFunction = a.instanceNames

@@ -36,8 +36,8 @@ func Run(ctx context.Context, p Program, args []string) int {
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
-	err := root.ExecuteContext(ctx)
-	return a.end(ctx, err)
+	cmd, err := root.ExecuteContextC(ctx)
+	return a.end(ctx, cmd, err)
 }
 
 // app is one run.
