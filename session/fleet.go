@@ -46,6 +46,7 @@ type Fleet struct {
 	dirty   chan struct{} // something changed: build a new view
 	stirred atomic.Bool   // something changed that may wait for the next second
 	changed chan struct{} // a new view is there
+	turn    chan struct{} // held by who reads or writes the config
 	resolve chan struct{} // a place for each ssh -G that may run at once
 
 	mu        stdsync.Mutex // protects what follows; never held over I/O
@@ -81,7 +82,7 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		opt: o, ledger: led, keys: keys, sessions: map[string]*Session{},
-		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), resolve: make(chan struct{}, 2),
+		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), turn: make(chan struct{}, 1), resolve: make(chan struct{}, 2),
 		cfg: &config.File{Instance: map[string]config.Instance{}},
 	}
 	f.ctx, f.cancel = context.WithCancel(ctx)
@@ -120,8 +121,23 @@ func (f *Fleet) Config() *config.File {
 	return f.cfg
 }
 
+// inTurn runs what reads or writes the config: one after the other, or an edit's new
+// name would be taken for a new instance before the ledger has it renamed.
+func (f *Fleet) inTurn(do func() error) error {
+	select {
+	case f.turn <- struct{}{}:
+	case <-f.ctx.Done():
+		return f.ctx.Err()
+	}
+	defer func() { <-f.turn }()
+	return do()
+}
+
 // reload reads the config and brings the sessions in line with it.
-func (f *Fleet) reload() error {
+func (f *Fleet) reload() error { return f.inTurn(f.follow) }
+
+// follow is reload for who has the turn.
+func (f *Fleet) follow() error {
 	var file *config.File
 	if f.opt.Instances != nil {
 		file = &config.File{Instance: map[string]config.Instance{}}

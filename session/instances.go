@@ -77,13 +77,15 @@ func (f *Fleet) updateThen(change func([]byte) ([]byte, error), then func() erro
 	if f.opt.Instances != nil {
 		return errors.New("the demo's instances cannot be added to or changed; start rentop without demo")
 	}
-	if err := config.Update(f.ConfigFile(), change); err != nil {
-		return err
-	}
-	if err := then(); err != nil {
-		return err
-	}
-	return f.reload()
+	return f.inTurn(func() error {
+		if err := config.Update(f.ConfigFile(), change); err != nil {
+			return err
+		}
+		if err := then(); err != nil {
+			return err
+		}
+		return f.follow()
+	})
 }
 
 func sameConfig(a, b config.Instance) bool { return reflect.DeepEqual(a, b) }

@@ -1,13 +1,18 @@
 package session
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"rentop/remote/provider"
 	"rentop/remote/sshtest"
+	"rentop/session/billing"
 	"rentop/session/config"
 	"rentop/session/ledger"
 	"rentop/session/release"
@@ -97,4 +102,68 @@ func TestDeletesAsShown(t *testing.T) {
 	if v := run("old"); v.Err != "" || v.Result == nil || len(v.Result.Deleted) != 1 {
 		t.Errorf("%+v", v)
 	}
+}
+
+// TestRenameWhileReloading: a reload in the middle of a rename makes no second
+// record of the instance.
+func TestRenameWhileReloading(t *testing.T) {
+	srv := sshtest.Start(t, sshtest.Options{})
+	f := open(t, t.TempDir(), false, srv)
+	in := config.Instance{Name: "n0", SSH: sshLine(srv, srv.Addr)}
+	if err := f.Add(in); err != nil {
+		t.Fatal(err)
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = f.reload() // as the screen does when the file has changed
+			}
+		}
+	}()
+	for i := range 20 {
+		in.Name = fmt.Sprintf("n%d", i+1)
+		if err := f.Edit(fmt.Sprintf("n%d", i), in); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(stop)
+	<-done
+	all, err := f.ledger.Instances(t.Context())
+	if err != nil || len(all) != 1 {
+		t.Errorf("%d records of one instance, %v", len(all), err)
+	}
+}
+
+// deaf is a provider that answers no question any more.
+type deaf struct{ provider.Provider }
+
+func (deaf) Kind() string      { return "deaf" }
+func (deaf) Can() provider.Can { return provider.Can{Destroy: true} }
+func (deaf) Status(context.Context, string) (provider.Status, error) {
+	return provider.Status{}, errors.New("no answer")
+}
+
+// TestProofIsTheMeters: where the provider answers no more after a release, its last
+// word ends the meter all the same.
+func TestProofIsTheMeters(t *testing.T) {
+	srv := sshtest.Start(t, sshtest.Options{})
+	f := open(t, t.TempDir(), false, srv)
+	if err := f.Add(config.Instance{Name: "box", SSH: sshLine(srv, srv.Addr)}); err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, f, "box")
+	s.setup.Store(&setup{cfg: s.cfg(), prov: deaf{}})
+	s.record(ledger.Observed, time.Now(), "ssh", ledger.Observation{State: "running"})
+	s.ended(release.View{Phase: release.Review, Ended: provider.Gone, Proof: "deaf says gone"})
+	waitFor(t, 10*time.Second, "the end of the meter", s, func(View) bool {
+		var got billing.State
+		s.sendWait(func(st *state) { got = st.timeline.State })
+		return got == billing.Gone
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"rentop/remote"
@@ -151,7 +152,8 @@ func (w *recordWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// localHash reads a file of this machine. A folder is an error.
+// localHash reads a file of this machine. A folder is an error. What it says is on
+// the disk by then: a proof must outlast a power cut right after the teardown.
 func localHash(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -162,6 +164,11 @@ func localHash(ctx context.Context, path string) (string, error) {
 		return "", err
 	} else if !st.Mode().IsRegular() {
 		return "", fmt.Errorf("%s is not a file", path)
+	}
+	// Some systems sync no file that is open for reading only (Windows) or none at
+	// all; a disk that fails or is full says so here at the latest.
+	if err := f.Sync(); errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return "", err
 	}
 	h := sha256.New()
 	if _, err := io.Copy(h, ctxReader{ctx, bufio.NewReaderSize(f, 1<<20)}); err != nil {

@@ -4,7 +4,11 @@
 // was proven before a crash counts as proven after it.
 package release
 
-import "time"
+import (
+	"time"
+
+	"rentop/remote/provider"
+)
 
 // CheckID names a line of the checklist, in the order they are done.
 type CheckID string
@@ -91,9 +95,10 @@ type View struct {
 	Snapshots  []SnapshotKind // that can be taken now
 	Shown      string         // names exactly this picture; a typed name carries it back
 	StartedAt  time.Time
-	Resumed    bool   // this is a run that an earlier rentop left unfinished
-	Proof      string // the provider's word at the end
-	Cost       string // the review's line; "?" where unknown
+	Resumed    bool           // this is a run that an earlier rentop left unfinished
+	Proof      string         // the provider's word at the end
+	Ended      provider.State // the same as a state; "" before
+	Cost       string         // the review's line; "?" where unknown
 }
 
 // Fails lists the lines that a typed name would waive.

@@ -293,7 +293,7 @@ func (m *Machine) finish(ctx context.Context, st provider.Status) error {
 	if err := m.log(ctx, stepProof, proofData{State: string(st.State), Detail: remote.Short(st.Detail, 200)}); err != nil {
 		return err
 	}
-	m.v.Proof = fmt.Sprintf("%s says %s", m.d.kind(), st.State)
+	m.v.Ended, m.v.Proof = st.State, fmt.Sprintf("%s says %s", m.d.kind(), st.State)
 	if st.Detail != "" && st.Detail != string(st.State) {
 		m.v.Proof += fmt.Sprintf(" (%s)", remote.Short(st.Detail, 200))
 	}
