@@ -195,7 +195,7 @@ func TestSyncPlansFirst(t *testing.T) {
 	if strings.Contains(d.f.heard(), "delete=true verify") {
 		t.Error("Enter must not delete")
 	}
-	d.press("enter", "y").heard("transfer a100-tune push delete=true")
+	d.press("enter", "y").heard("transfer a100-tune push delete=true verify=false shown=[old/run-1.log]")
 	d.press("j", "j", "x", "y").heard("cancel a100-tune 2")
 	d.press("n", "'x").see("Copy folders")
 }

@@ -279,7 +279,7 @@ func (f *fake) PlanTransfer(_ context.Context, i string, s session.TransferSpec)
 	return &p, nil
 }
 func (f *fake) StartTransfer(i string, s session.TransferSpec) (int, error) {
-	return 3, f.note("transfer %s %s delete=%v verify=%v", i, s.Direction, s.Delete, s.Verify)
+	return 3, f.note("transfer %s %s delete=%v verify=%v shown=%v", i, s.Direction, s.Delete, s.Verify, s.Shown)
 }
 func (f *fake) CancelTransfer(i string, id int) { f.note("cancel %s %d", i, id) }
 func (f *fake) StartRelease(i string, g release.Goal) error {
