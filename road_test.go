@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,14 +28,21 @@ type person struct {
 // sitDown starts rentop in a new terminal of the given size.
 func sitDown(t *testing.T, cols, rows int, dir string, args ...string) *person {
 	t.Helper()
+	return sitAt(t, cols, rows, dir, append(os.Environ(),
+		"RENTOP_CONFIG_DIR="+filepath.Join(dir, "config"), "RENTOP_STATE_DIR="+filepath.Join(dir, "state"), "RENTOP_LANG=en"), args...)
+}
+
+// sitAt is sitDown with an environment of its own. After rentop the terminal says
+// how it ended, and stays.
+func sitAt(t *testing.T, cols, rows int, dir string, env []string, args ...string) *person {
+	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("tmux is missing: it is the terminal around rentop")
 	}
 	p := &person{t: t, socket: filepath.Join(dir, "tmux.sock"), bin: build(t)}
-	p.env = append(os.Environ(),
-		"RENTOP_CONFIG_DIR="+filepath.Join(dir, "config"), "RENTOP_STATE_DIR="+filepath.Join(dir, "state"),
-		"RENTOP_LANG=en", "LANG=C.UTF-8", "TERM=xterm-256color", "NO_COLOR=", "TMUX=")
-	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows), "-s", "p", p.bin+" "+strings.Join(args, " ")+"; exec sleep 600")
+	p.env = append(env, "LANG=C.UTF-8", "TERM=xterm-256color", "NO_COLOR=", "TMUX=")
+	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows), "-s", "p",
+		p.bin+" "+strings.Join(args, " ")+"; echo ended with $?; stty -a; exec sleep 600")
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the screen at the end:\n%s", p.screen())
@@ -105,12 +113,32 @@ func (p *person) run(args ...string) string {
 	return string(out)
 }
 
-// build makes the real program, once a test: go's cache makes it quick.
+// workshop holds what all tests share: the real program, made once.
+var workshop string
+
+func TestMain(m *testing.M) {
+	var err error
+	if workshop, err = os.MkdirTemp("", "rentop-test"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	os.RemoveAll(workshop)
+	os.Exit(code)
+}
+
+var built = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(workshop, "rentop")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w: %s", err, out)
+	}
+	return bin, nil
+})
+
 func build(t testing.TB) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "rentop")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v: %s", err, out)
+	bin, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }

@@ -217,6 +217,7 @@ func Inspect(ctx context.Context, d Deps) (View, error) {
 // it is cancelled: files can be pulled and the checks made again, no more.
 func (m *Machine) Run(ctx context.Context) error {
 	if m.resumed {
+		m.publish() // where it stands, before the provider is asked for long
 		if err := m.log(ctx, stepResume, nil); err != nil {
 			return err
 		}
