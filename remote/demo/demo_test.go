@@ -288,7 +288,7 @@ func TestForward(t *testing.T) {
 	c := connect(t, named(t, begin(t), "a100-tune"))
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "tensorboard") }))
 	defer web.Close()
-	client := &http.Client{Transport: &http.Transport{Dial: c.Dial, DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DialContext: c.DialContext, DisableKeepAlives: true}}
 	resp, err := client.Get(web.URL)
 	if err != nil {
 		t.Fatal(err)
