@@ -62,7 +62,7 @@ var doors = []struct {
 // bare lists packages that may import nothing of ours but what is named.
 var bare = map[string][]string{
 	"session/billing": {},
-	"session/ledger":  {"session/billing"},
+	"session/ledger":  {"session/billing", "session/phrase"},
 	"themes":          {},
 }
 

@@ -5,9 +5,10 @@ import (
 	"math"
 	"time"
 
-	"rentop/remote"
+	"rentop/remote/gpu"
 	"rentop/remote/tmux"
 	"rentop/session/billing"
+	"rentop/session/phrase"
 	"rentop/session/release"
 )
 
@@ -31,8 +32,8 @@ func (s *Session) Keep(id string, d time.Duration) {
 // look gives what needs the person now.
 func (s *Session) look(st *state, m Meter, now time.Time) []Alert {
 	var found []Alert
-	say := func(id string, l Level, format string, a ...any) {
-		found = append(found, Alert{ID: id, Level: l, Text: remote.Clean(fmt.Sprintf(format, a...))})
+	say := func(id string, l Level, text phrase.Text) {
+		found = append(found, Alert{ID: id, Level: l, Text: text})
 	}
 	s.lookIdle(st, m, now, say)
 	s.lookMachine(st, say)
@@ -41,30 +42,30 @@ func (s *Session) look(st *state, m Meter, now time.Time) []Alert {
 		all, _ := m.Budget.Value.Float64()
 		switch part := 100 * used / all; {
 		case part >= 100:
-			say("budget", Urgent, "the budget of %s is used up: %s so far", m.Budget, m.Cost)
+			say("budget", Urgent, phrase.Say("alert.budget.used", m.Budget, m.Cost))
 		case part >= 80:
-			say("budget", Warn, "%.0f %% of the budget of %s is used", math.Floor(part), m.Budget)
+			say("budget", Warn, phrase.Say("alert.budget.part", math.Floor(part), m.Budget))
 		}
 	}
 	billed := st.timeline.State == billing.Running
 	if billed && (st.State == Waiting || st.State == Refused || st.State == Stalled) && now.Sub(st.Since) > time.Minute {
-		say("unreachable", Warn, "not reachable for %s, and billed as running: %s", span(now.Sub(st.Since)), st.Reason)
+		say("unreachable", Warn, phrase.Say("alert.unreachable", span(now.Sub(st.Since))).Then(st.Reason))
 	}
 	for _, w := range s.cfg().Watch {
 		newest, ok := st.watched[w.Path]
 		limit, err := time.ParseDuration(w.StaleAfter)
 		if ok && err == nil && now.Sub(newest) > limit && hasRunning(st.jobs) {
-			say("stale "+w.Path, Warn, "nothing new in %s for %s", w.Path, span(now.Sub(newest)))
+			say("stale "+w.Path, Warn, phrase.Say("alert.stale", w.Path, span(now.Sub(newest))))
 		}
 	}
 	if r := st.release; r != nil && r.Resumed && r.Phase != release.Review && r.Phase != release.Cancelled {
-		say("release", Urgent, "a release was left unfinished: open it with r")
+		say("release", Urgent, phrase.Say("alert.release"))
 	}
 	return st.alerts.keepSince(found, now)
 }
 
 // lookIdle warns about GPUs that cost money and do nothing.
-func (s *Session) lookIdle(st *state, m Meter, now time.Time, say func(string, Level, string, ...any)) {
+func (s *Session) lookIdle(st *state, m Meter, now time.Time, say func(string, Level, phrase.Text)) {
 	below, after := 5.0, 10*time.Minute
 	if i := s.cfg().Idle; i != nil {
 		below = float64(i.Below)
@@ -81,16 +82,17 @@ func (s *Session) lookIdle(st *state, m Meter, now time.Time, say func(string, L
 	if long < after {
 		return
 	}
-	text := "has been idle for " + span(long)
+	text := phrase.Say("alert.idle", span(long))
 	if m.PerHour != nil {
-		text += fmt.Sprintf(" at %s/h", m.PerHour)
+		text = text.Then(phrase.Say("alert.idle.rate", m.PerHour))
 	}
 	level := Warn
 	if st.saved.Known && st.saved.Files > 0 {
-		text += fmt.Sprintf(" and holds %d files that exist nowhere else", st.saved.Files)
+		text = text.Then(phrase.Count("alert.idle.files", st.saved.Files))
 		level = Urgent
 	}
-	say("idle", level, "%s", text)
+	say("idle", level, text)
+	st.alerts.begin("idle", st.alerts.idle)
 }
 
 // busy is true where a GPU works or a job of ours runs; a GPU whose use cannot
@@ -128,44 +130,53 @@ func hasRunning(jobs []tmux.Job) bool {
 }
 
 // lookMachine warns about the machine itself.
-func (s *Session) lookMachine(st *state, say func(string, Level, string, ...any)) {
+func (s *Session) lookMachine(st *state, say func(string, Level, phrase.Text)) {
 	if st.sample == nil || st.State != Live {
 		return
 	}
 	for _, g := range st.sample.GPUs {
 		if g.Problem != "" {
-			say(fmt.Sprintf("gpu%d", g.Index), Urgent, "GPU %d: %s", g.Index, g.Problem)
+			say(fmt.Sprintf("gpu%d", g.Index), Urgent, phrase.Say("alert.gpu", g.Index, g.Problem))
 		}
 		if g.ThrottleHot {
-			temp := ""
-			if t, ok := g.Temp.Get(); ok {
-				temp = fmt.Sprintf(" at %.0f °C", t)
-			}
-			say(fmt.Sprintf("hot%d", g.Index), Warn, "GPU %d is slowed down%s: %s", g.Index, temp, first(g.Throttle))
+			say(fmt.Sprintf("hot%d", g.Index), Warn, slowed(&g))
 		}
 		used, ok1 := g.MemUsed.Get()
 		total, ok2 := g.MemTotal.Get()
 		if ok1 && ok2 && total > 0 && used/total > 0.97 {
-			say(fmt.Sprintf("mem%d", g.Index), Info, "GPU %d has %.0f %% of its memory in use", g.Index, math.Floor(100*used/total))
+			say(fmt.Sprintf("mem%d", g.Index), Info, phrase.Say("alert.memory", g.Index, math.Floor(100*used/total)))
 		}
 	}
 	for _, d := range st.sample.Host.Disks {
 		used, ok1 := d.Used.Get()
 		total, ok2 := d.Total.Get()
 		if ok1 && ok2 && total > 0 && used/total >= 0.95 {
-			say("disk "+d.Mount, Warn, "the disk at %s is %.0f %% full: a checkpoint may not fit", d.Mount, math.Floor(100*used/total))
+			say("disk "+d.Mount, Warn, phrase.Say("alert.disk", d.Mount, math.Floor(100*used/total)))
 		}
 		if i, ok := d.InodesUsed.Get(); ok && i >= 95 {
-			say("inodes "+d.Mount, Warn, "%s has %.0f %% of its inodes in use: no new files soon", d.Mount, math.Floor(i))
+			say("inodes "+d.Mount, Warn, phrase.Say("alert.inodes", d.Mount, math.Floor(i)))
 		}
 	}
 }
 
-func first(list []string) string {
-	if len(list) == 0 {
-		return "for a reason that the driver does not tell"
+// slowed says why a card is throttled, as far as the driver tells.
+func slowed(g *gpu.GPU) phrase.Text {
+	if len(g.Throttle) == 0 {
+		return phrase.Say("alert.hot.untold", g.Index)
 	}
-	return list[0]
+	if t, ok := g.Temp.Get(); ok {
+		return phrase.Say("alert.hot.at", g.Index, math.Round(t), g.Throttle[0])
+	}
+	return phrase.Say("alert.hot", g.Index, g.Throttle[0])
+}
+
+// begin says when an alert began, where that is known better than by when it was
+// first said.
+func (a *alerts) begin(id string, at time.Time) {
+	if a.since == nil {
+		a.since = map[string]time.Time{}
+	}
+	a.since[id] = at
 }
 
 // keepSince gives each alert the time at which it began, drops the silenced and
@@ -188,7 +199,7 @@ func (a *alerts) keepSince(found []Alert, now time.Time) []Alert {
 	return out
 }
 
-// span writes a duration as a person says it: 24 min, 3 h 12 min.
+// span writes a duration so that it is read in every language: 24 min, 3 h 12 min, 2 d.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -198,5 +209,5 @@ func span(d time.Duration) string {
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }

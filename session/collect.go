@@ -8,6 +8,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/gpu"
 	"rentop/remote/tmux"
+	"rentop/session/phrase"
 )
 
 // How often the parts of a live session are looked at.
@@ -75,7 +76,7 @@ func (s *Session) collectSamples(ctx context.Context, conn *remote.Conn, facts *
 			return
 		}
 		if err != nil {
-			s.f.notice(s.cfg().Name, Warn, "telemetry: "+err.Error())
+			s.f.notice(s.cfg().Name, Warn, phrase.Say("notice.samples", err))
 		}
 		select {
 		case <-time.After(delay):

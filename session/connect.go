@@ -10,6 +10,7 @@ import (
 
 	"rentop/remote"
 	"rentop/remote/provider"
+	"rentop/session/phrase"
 )
 
 // Between tries to connect: from a second to a minute, jittered so that twenty
@@ -37,7 +38,7 @@ func (s *Session) keepConnected() {
 			delay = firstRetry
 		}
 		if remote.NeedsPerson(err) {
-			s.set(Refused, err.Error())
+			s.set(Refused, fault(err))
 			s.waitRetry(0)
 			delay = firstRetry
 			continue
@@ -64,7 +65,7 @@ func (s *Session) lost(err error, retryAt time.Time) {
 		if st.State == Stopped || st.State == Gone {
 			return
 		}
-		st.become(Waiting, err.Error(), s.f.opt.Now())
+		st.become(Waiting, fault(err), s.f.opt.Now())
 		st.RetryAt = retryAt
 	})
 }
@@ -114,7 +115,7 @@ func drain(ch chan struct{}) {
 
 // connectOnce dials, serves, and returns why it is over.
 func (s *Session) connectOnce() error {
-	s.set(Connecting, "looking up the address")
+	s.set(Connecting, phrase.Say("state.lookup"))
 	conn, err := s.dial(s.ctx)
 	if err != nil {
 		s.whyUnreachable()
@@ -127,7 +128,7 @@ func (s *Session) connectOnce() error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 
-	s.set(Connecting, "looking at what is there")
+	s.set(Connecting, phrase.Say("state.probe"))
 	facts, err := remote.Probe(ctx, conn)
 	if err != nil {
 		err = fmt.Errorf("look at the instance: %w", err)
@@ -138,7 +139,7 @@ func (s *Session) connectOnce() error {
 	s.link.up(conn, facts)
 	s.send(func(st *state) {
 		st.facts, st.RetryAt = facts, time.Time{}
-		st.become(Live, "", s.f.opt.Now())
+		st.become(Live, nil, s.f.opt.Now())
 	})
 	var collectors stdsync.WaitGroup
 	if s.f.opt.Live {
@@ -187,7 +188,7 @@ func (s *Session) dial(ctx context.Context) (*remote.Conn, error) {
 	return remote.Dial(ctx, ep, remote.DialOptions{
 		Instance: s.cfg().Name, UID: s.uid, Ask: ask, Secrets: s.f.opt.Secrets, HostKeys: s.f.keys,
 		Memory: s.memory, AcceptHostKey: s.f.opt.AcceptHostKey,
-		OnStage:  func(stage string) { s.set(Connecting, stage) },
+		OnStage:  func(stage string) { s.set(Connecting, sayStage(stage)) },
 		OnHealth: s.heard,
 	})
 }
@@ -215,9 +216,9 @@ func (a asker) Ask(ctx context.Context, q remote.Question) (remote.Answer, error
 	if own := a.s.f.opt.Asker; own != nil {
 		return own.Ask(ctx, q)
 	}
-	a.s.set(Asking, "waits for your answer")
+	a.s.set(Asking, phrase.Say("state.asks"))
 	ans, err := a.s.f.ask.Ask(ctx, q)
-	a.s.set(Connecting, "logging in")
+	a.s.set(Connecting, phrase.Say("state.login"))
 	return ans, err
 }
 
@@ -230,9 +231,9 @@ func (s *Session) heard(h remote.Health) {
 		st.urgent = st.urgent || (h.State == remote.Alive) == (st.State == Stalled)
 		switch {
 		case h.State == remote.Stalled && st.State == Live:
-			st.become(Stalled, "no answer from the instance; the job there goes on", s.f.opt.Now())
+			st.become(Stalled, phrase.Say("state.silent"), s.f.opt.Now())
 		case h.State == remote.Alive && st.State == Stalled:
-			st.become(Live, "", s.f.opt.Now())
+			st.become(Live, nil, s.f.opt.Now())
 		}
 	})
 }

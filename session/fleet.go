@@ -18,6 +18,7 @@ import (
 	"rentop/session/billing"
 	"rentop/session/config"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 )
 
 // Options say what a Fleet is made of.
@@ -322,9 +323,9 @@ func (f *Fleet) Names() []string {
 }
 
 // notice tells the person something in passing.
-func (f *Fleet) notice(instance string, l Level, text string) {
+func (f *Fleet) notice(instance string, l Level, text phrase.Text) {
 	f.mu.Lock()
-	f.notices = append(f.notices, Notice{At: f.opt.Now(), Instance: instance, Level: l, Text: remote.Clean(text)})
+	f.notices = append(f.notices, Notice{At: f.opt.Now(), Instance: instance, Level: l, Text: text})
 	if n := len(f.notices); n > 100 {
 		f.notices = slices.Clone(f.notices[n-100:])
 	}

@@ -11,6 +11,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/tmux"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 )
 
 // JobSpec is a job as a person starts it. Name "" takes the command's first word.
@@ -230,7 +231,7 @@ func (s *Session) jobsSeen(st *state, jobs []tmux.Job) {
 func (s *Session) keepEnded(jobs []tmux.Job) {
 	for _, j := range jobs {
 		if err := s.recordJob(s.ctx, ledger.JobEnded, j); err != nil && s.ctx.Err() == nil {
-			s.f.notice(s.cfg().Name, Warn, "the ledger could not be written: "+err.Error())
+			s.f.notice(s.cfg().Name, Warn, phrase.Say("notice.ledger.write", err))
 		}
 	}
 	if s.f.opt.Live {
@@ -249,16 +250,16 @@ func jobLevel(j tmux.Job) Level {
 }
 
 // jobEnd is one sentence about how a job ended.
-func jobEnd(j tmux.Job) string {
+func jobEnd(j tmux.Job) phrase.Text {
 	switch {
 	case j.State == tmux.Done && j.ExitCode != nil && *j.ExitCode == 0:
-		return fmt.Sprintf("job %s is done", j.Name)
+		return phrase.Say("job.done", j.Name)
 	case j.State == tmux.Done && j.ExitCode != nil:
-		return fmt.Sprintf("job %s failed with exit code %d", j.Name, *j.ExitCode)
+		return phrase.Say("job.failed", j.Name, *j.ExitCode)
 	case j.State == tmux.Killed:
-		return fmt.Sprintf("job %s was killed", j.Name)
+		return phrase.Say("job.killed", j.Name)
 	}
-	return fmt.Sprintf("job %s is lost: %s", j.Name, j.Why)
+	return phrase.Say("job.lost", j.Name, j.Why)
 }
 
 func (s *Session) recordJob(ctx context.Context, kind ledger.Kind, j tmux.Job) error {

@@ -15,6 +15,7 @@ import (
 	"rentop/session/billing"
 	"rentop/session/config"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 	"rentop/session/release"
 	"rentop/sync"
 )
@@ -160,7 +161,7 @@ func TestProofIsTheMeters(t *testing.T) {
 	s := session(t, f, "box")
 	s.setup.Store(&setup{cfg: s.cfg(), prov: deaf{}})
 	s.record(ledger.Observed, time.Now(), "ssh", ledger.Observation{State: "running"})
-	s.ended(release.View{Phase: release.Review, Ended: provider.Gone, Proof: "deaf says gone"})
+	s.ended(release.View{Phase: release.Review, Ended: provider.Gone, Proof: phrase.Say("proof.gone", "deaf")})
 	waitFor(t, 10*time.Second, "the end of the meter", s, func(View) bool {
 		var got billing.State
 		s.sendWait(func(st *state) { got = st.timeline.State })

@@ -9,6 +9,7 @@ import (
 	"rentop/remote/tmux"
 	"rentop/session/billing"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 )
 
 // readLedger folds what is known about the instance into its timeline.
@@ -17,7 +18,7 @@ func (s *Session) readLedger(st *state) {
 	events, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid, Kinds: append([]ledger.Kind{ledger.JobEnded}, ledger.MeterKinds...)})
 	if err != nil {
 		if s.ctx.Err() == nil {
-			s.f.notice(s.cfg().Name, Urgent, "the ledger cannot be read: "+err.Error())
+			s.f.notice(s.cfg().Name, Urgent, phrase.Say("notice.ledger.read", err))
 		}
 		return
 	}
@@ -39,7 +40,7 @@ func (s *Session) record(kind ledger.Kind, at time.Time, source string, data any
 	e := ledger.NewEvent(kind, s.uid, source, data)
 	e.At = at
 	if _, err := s.f.ledger.Append(s.ctx, e); err != nil && s.ctx.Err() == nil {
-		s.f.notice(s.cfg().Name, Urgent, "the ledger could not be written, so the meter may be wrong: "+err.Error())
+		s.f.notice(s.cfg().Name, Urgent, phrase.Say("notice.ledger.meter", err))
 		return
 	}
 	s.refold()

@@ -8,6 +8,7 @@ import (
 
 	"rentop/remote/provider"
 	"rentop/session/config"
+	"rentop/session/phrase"
 )
 
 // provider is who can stop and destroy the instance; nil for plain SSH.
@@ -86,12 +87,12 @@ func (st *state) becomeProvider(now time.Time) {
 	}
 	switch st.provider.State {
 	case provider.Stopped:
-		st.become(Stopped, "stopped, says the provider", now)
+		st.become(Stopped, phrase.Say("state.provider"), now)
 	case provider.Gone:
-		st.become(Gone, "gone, says the provider", now)
+		st.become(Gone, phrase.Say("state.provider"), now)
 	case provider.Running:
 		if st.State == Stopped || st.State == Gone {
-			st.become(Idle, "running again, says the provider", now)
+			st.become(Idle, phrase.Say("state.again"), now)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func (s *Session) Start(ctx context.Context) error {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return fmt.Errorf("%s: the provider accepted the start but does not say that it runs (%s): %w", s.cfg().Name, s.View().Reason, ctx.Err())
+			return fmt.Errorf("%s: the provider accepted the start but does not say that it runs (it is %s): %w", s.cfg().Name, s.View().State, ctx.Err())
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"rentop/session/billing"
 	"rentop/session/ledger"
 	"rentop/session/lock"
+	"rentop/session/phrase"
 	"rentop/session/release"
 )
 
@@ -74,7 +75,7 @@ func (s *Session) StartRelease(goal release.Goal) error {
 	}
 	s.owned.Go(func() {
 		if err := s.runRelease(s.ctx, m); err != nil && s.ctx.Err() == nil {
-			s.f.notice(s.cfg().Name, Urgent, "release: "+err.Error())
+			s.f.notice(s.cfg().Name, Urgent, phrase.Say("notice.release", err))
 		}
 	})
 	return nil
@@ -171,7 +172,7 @@ func (s *Session) ended(v release.View) {
 	}
 	got, err := s.askProvider(s.ctx)
 	if err != nil {
-		got = provider.Status{State: v.Ended, Detail: v.Proof}
+		got = provider.Status{State: v.Ended, Detail: v.Proof.String()}
 	}
 	s.observeProvider(got)
 }
@@ -185,7 +186,7 @@ func (s *Session) resumeRelease() {
 	s.owned.Go(func() {
 		held, err := s.lockRelease()
 		if errors.Is(err, ErrReleasing) {
-			s.f.notice(s.cfg().Name, Warn, err.Error())
+			s.f.notice(s.cfg().Name, Warn, phrase.Say("notice.elsewhere", err))
 			return
 		}
 		var m *release.Machine
@@ -193,7 +194,7 @@ func (s *Session) resumeRelease() {
 			m, err = release.Resume(s.ctx, s.releaseDeps(s.ctx))
 		}
 		if err != nil && s.ctx.Err() == nil {
-			s.f.notice(s.cfg().Name, Urgent, "release: "+err.Error())
+			s.f.notice(s.cfg().Name, Urgent, phrase.Say("notice.release", err))
 		}
 		if m == nil || err != nil {
 			if held != nil {
@@ -203,7 +204,7 @@ func (s *Session) resumeRelease() {
 		}
 		s.release.take(m, held)
 		if err := s.runRelease(s.ctx, m); err != nil && s.ctx.Err() == nil {
-			s.f.notice(s.cfg().Name, Urgent, "release: "+err.Error())
+			s.f.notice(s.cfg().Name, Urgent, phrase.Say("notice.release", err))
 		}
 	})
 }
@@ -314,9 +315,9 @@ func (s *Session) goesOn(ctx context.Context, goal release.Goal) ([]release.Goes
 		after = provider.Stopped
 		hour := billing.BurnAt(s.plan(), billing.Stopped, s.f.opt.Now())
 		if hour == nil {
-			out = append(out, release.GoesOn{What: "while stopped (compute and disk)", PerMonth: "?"})
+			out = append(out, release.GoesOn{What: phrase.Say("costs.stopped"), PerMonth: "?"})
 		} else if hour.Sign() > 0 {
-			out = append(out, release.GoesOn{What: "while stopped (compute and disk)", PerMonth: perMonth(*hour)})
+			out = append(out, release.GoesOn{What: phrase.Say("costs.stopped"), PerMonth: perMonth(*hour)})
 		}
 	}
 	if s.prov() == nil {
@@ -324,7 +325,7 @@ func (s *Session) goesOn(ctx context.Context, goal release.Goal) ([]release.Goes
 	}
 	left, err := s.prov().Leftovers(ctx, s.providerID(), after)
 	if errors.Is(err, provider.ErrUnsupported) {
-		return append(out, release.GoesOn{What: "disks, snapshots or addresses that the provider keeps (it does not tell rentop)", PerMonth: "?"}), nil
+		return append(out, release.GoesOn{What: phrase.Say("costs.untold"), PerMonth: "?"}), nil
 	}
 	if err != nil {
 		return out, err
@@ -334,7 +335,7 @@ func (s *Session) goesOn(ctx context.Context, goal release.Goal) ([]release.Goes
 		if l.PerMonth != "" {
 			cost = l.PerMonth + " " + l.Currency
 		}
-		out = append(out, release.GoesOn{What: l.Kind + " " + l.ID, PerMonth: cost})
+		out = append(out, release.GoesOn{What: phrase.Plain(l.Kind + " " + l.ID), PerMonth: cost})
 	}
 	return out, nil
 }

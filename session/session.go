@@ -18,6 +18,7 @@ import (
 	"rentop/session/billing"
 	"rentop/session/config"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 	"rentop/session/release"
 )
 
@@ -80,7 +81,7 @@ func (s *Session) change(in config.Instance) {
 // state is what loop owns.
 type state struct {
 	State    State
-	Reason   string
+	Reason   phrase.Text
 	Since    time.Time
 	RetryAt  time.Time
 	rtt      time.Duration
@@ -111,7 +112,7 @@ func newSession(f *Fleet, in config.Instance, uid string) *Session {
 	s.apply(in)
 	s.ctx, s.cancel = context.WithCancel(f.ctx)
 	s.queue.init(s)
-	s.view.Store(&View{Name: in.Name, Provider: in.Provider, Address: address(in), State: Idle, Reason: "not connected"})
+	s.view.Store(&View{Name: in.Name, Provider: in.Provider, Address: address(in), State: Idle, Reason: phrase.Say("state.idle")})
 	return s
 }
 
@@ -139,7 +140,7 @@ func (s *Session) View() View { return *s.view.Load() }
 func (s *Session) loop() {
 	defer s.owned.Wait()
 	defer s.cancel()
-	st := &state{State: Idle, Reason: "not connected", Since: s.f.opt.Now(), address: address(s.cfg()), urgent: true}
+	st := &state{State: Idle, Reason: phrase.Say("state.idle"), Since: s.f.opt.Now(), address: address(s.cfg()), urgent: true}
 	s.readLedger(st)
 	s.resumeRelease()
 	if s.f.opt.Live {
@@ -194,15 +195,15 @@ func (s *Session) sendWait(change func(*state)) bool {
 }
 
 // set changes what the session is doing and why.
-func (s *Session) set(to State, reason string) {
+func (s *Session) set(to State, reason phrase.Text) {
 	s.send(func(st *state) { st.become(to, reason, s.f.opt.Now()) })
 }
 
-func (st *state) become(to State, reason string, now time.Time) {
+func (st *state) become(to State, reason phrase.Text, now time.Time) {
 	if st.State != to {
 		st.Since = now
 	}
-	st.State, st.Reason = to, remote.Clean(reason)
+	st.State, st.Reason = to, reason
 }
 
 // Nudge says that the person is there: connect now, do not wait.

@@ -174,7 +174,7 @@ func TestRoad(t *testing.T) {
 	if err != nil {
 		t.Fatalf("release: %v\n%+v", err, v)
 	}
-	if v.Phase != release.Review || v.Proof == "" {
+	if v.Phase != release.Review || v.Proof.String() == "" {
 		t.Errorf("ended as %+v", v)
 	}
 	if got, _ := os.ReadFile(cloud); string(got) != "gone" {
@@ -248,7 +248,7 @@ func TestLive(t *testing.T) {
 		t.Errorf("meter %+v", v.Meter)
 	}
 	proxy.CutNow(sshtest.Hole)
-	waitFor(t, 6500*time.Millisecond, "stalled", s, func(v View) bool { return v.State == Stalled && v.Reason != "" })
+	waitFor(t, 6500*time.Millisecond, "stalled", s, func(v View) bool { return v.State == Stalled && len(v.Reason) > 0 })
 	waitFor(t, 20*time.Second, "given up", s, func(v View) bool { return v.State == Waiting || v.State == Connecting })
 	proxy.Heal()
 	s.Nudge()
@@ -295,7 +295,7 @@ func TestQuestion(t *testing.T) {
 
 	srv.ReplaceHostKey()
 	v := waitFor(t, 30*time.Second, "refused", s, func(v View) bool { return v.State == Refused })
-	if !strings.Contains(v.Reason, "key") {
+	if !strings.Contains(v.Reason.String(), "key") {
 		t.Errorf("reason %q", v.Reason)
 	}
 }

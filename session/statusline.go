@@ -24,7 +24,7 @@ func (s *Session) statusLine() string {
 	line := fmt.Sprintf("%s  %s/h  %s", v.Name, rate, cost)
 	for _, a := range v.Alerts {
 		if a.Level == Urgent {
-			return line + "  ! " + remote.Short(a.Text, 60)
+			return line + "  ! " + remote.Short(a.Text.String(), 60)
 		}
 	}
 	return line

@@ -7,6 +7,7 @@ import (
 	"rentop/remote/gpu"
 	"rentop/remote/tmux"
 	"rentop/session/billing"
+	"rentop/session/phrase"
 	"rentop/session/release"
 	"rentop/sync"
 )
@@ -52,7 +53,7 @@ type View struct {
 	Provider                                   string // kind; "" is plain SSH
 	Address                                    string // user@host:port
 	State                                      State
-	Reason                                     string // one sentence; always there unless Live
+	Reason                                     phrase.Text // always there unless Live
 	Since                                      time.Time
 	RetryAt                                    time.Time     // while Waiting
 	RTT                                        time.Duration // 0: not measured
@@ -91,9 +92,9 @@ type Meter struct {
 	ByMidnight *billing.Amount // today's sum at this rate
 	Budget     *billing.Amount
 	BudgetLeft *billing.Amount
-	Since      time.Time // when the rental's first known interval began
-	Missing    []string  // what is not known: "price", "disk price"
-	Note       string    // "counted from first contact: the start time could not be read"
+	Since      time.Time   // when the rental's first known interval began
+	Missing    []string    // what is not known: "price", "disk price"
+	Note       phrase.Text // "counted from first contact: the start time could not be read"
 }
 
 // Saved says whether anything on the instance exists nowhere else.
@@ -125,7 +126,7 @@ type SyncPair struct {
 type Alert struct {
 	ID    string // stable while it lasts
 	Level Level
-	Text  string // with its evidence
+	Text  phrase.Text // with its evidence
 	Since time.Time
 }
 
@@ -143,7 +144,7 @@ type Notice struct {
 	At       time.Time
 	Instance string
 	Level    Level
-	Text     string
+	Text     phrase.Text
 }
 
 // Question is a remote.Question that waits in the screen.

@@ -308,7 +308,7 @@ func (a *app) takeNotices() {
 			continue
 		}
 		a.seen = n.At
-		s := n.Text
+		s := a.S(n.Text)
 		if n.Instance != "" {
 			s = n.Instance + ": " + s
 		}

@@ -17,6 +17,7 @@ import (
 	"rentop/remote/gpu"
 	"rentop/remote/tmux"
 	"rentop/session"
+	"rentop/session/phrase"
 	"rentop/session/release"
 	treesync "rentop/sync"
 )
@@ -61,7 +62,7 @@ func (c chaos) when() time.Time {
 
 func (c chaos) session(i int) session.View {
 	states := []session.State{session.Idle, session.Connecting, session.Asking, session.Live, session.Live, session.Live, session.Stalled, session.Waiting, session.Refused, session.Stopped, session.Gone, "new"}
-	v := session.View{Name: fmt.Sprint(i, c.word()), Provider: c.word(), Address: c.word(), State: states[c.IntN(len(states))], Reason: c.word(), Since: c.when(), RetryAt: c.when(), RTT: time.Duration(c.Int64N(1 << 40))}
+	v := session.View{Name: fmt.Sprint(i, c.word()), Provider: c.word(), Address: c.word(), State: states[c.IntN(len(states))], Reason: phrase.Plain(c.word()), Since: c.when(), RetryAt: c.when(), RTT: time.Duration(c.Int64N(1 << 40))}
 	if c.IntN(4) > 0 {
 		s := &gpu.Sample{TakenAt: c.when(), Driver: c.word(), Hidden: c.IntN(2) == 0}
 		for j := range c.IntN(9) {
@@ -79,7 +80,7 @@ func (c chaos) session(i int) session.View {
 		v.Sample, v.History.Mean, v.History.CPU = s, c.series(), c.series()
 	}
 	if c.IntN(2) == 0 {
-		v.Meter = session.Meter{Cost: cny(c.Int64N(1 << 40)), Budget: cny(c.Int64N(1 << 20)), BudgetLeft: cny(c.Int64N(1<<20) - 1<<19), Note: c.word(), Missing: []string{c.word()}}
+		v.Meter = session.Meter{Cost: cny(c.Int64N(1 << 40)), Budget: cny(c.Int64N(1 << 20)), BudgetLeft: cny(c.Int64N(1<<20) - 1<<19), Note: phrase.Plain(c.word()), Missing: []string{c.word()}}
 	}
 	for j := range c.IntN(12) {
 		job := tmux.Job{ID: fmt.Sprint(j), Name: c.word(), Command: c.word(), Dir: c.word(), State: []tmux.State{tmux.Starting, tmux.Running, tmux.Done, tmux.Killed, tmux.Lost, "odd"}[c.IntN(6)], StartedAt: c.when(), EndedAt: c.when(), LastLine: c.word(), Why: c.word(), LogSize: c.Int64N(1<<50) - 5}
@@ -100,15 +101,15 @@ func (c chaos) session(i int) session.View {
 	}
 	for range c.IntN(3) {
 		v.Syncs = append(v.Syncs, session.SyncPair{Local: c.word(), Remote: c.word()})
-		v.Alerts = append(v.Alerts, session.Alert{ID: c.word(), Level: session.Level(c.IntN(3)), Text: c.word(), Since: c.when()})
+		v.Alerts = append(v.Alerts, session.Alert{ID: c.word(), Level: session.Level(c.IntN(3)), Text: phrase.Plain(c.word()), Since: c.when()})
 	}
 	if c.IntN(3) == 0 {
 		r := &release.View{Goal: []release.Goal{release.CheckOnly, release.Stop, release.Destroy}[c.IntN(3)], Phase: []release.Phase{release.Checking, release.Waiting, release.Stuck, release.Review, release.Cancelled, release.Proving}[c.IntN(6)],
-			Why: c.word(), StopNote: c.word(), Proof: c.word(), Cost: c.word(), Resumed: true, StartedAt: c.when(), GoesOn: []release.GoesOn{{What: c.word(), PerMonth: c.word()}}, Snapshots: []release.SnapshotKind{release.PortableSnapshot}}
+			Why: phrase.Plain(c.word()), StopNote: c.word(), Proof: phrase.Plain(c.word()), Cost: c.word(), Resumed: true, StartedAt: c.when(), GoesOn: []release.GoesOn{{What: phrase.Plain(c.word()), PerMonth: c.word()}}, Snapshots: []release.SnapshotKind{release.PortableSnapshot}}
 		for range c.IntN(8) {
-			ch := release.Check{ID: release.CheckID(c.word()), State: []release.CheckState{release.Pending, release.Failed, release.Unknown, release.Offered, release.Waived}[c.IntN(5)], Summary: c.word(), Cure: c.word()}
+			ch := release.Check{ID: release.CheckID(c.word()), State: []release.CheckState{release.Pending, release.Failed, release.Unknown, release.Offered, release.Waived}[c.IntN(5)], Summary: phrase.Plain(c.word()), Cure: phrase.Plain(c.word())}
 			for range c.IntN(12) {
-				ch.Evidence = append(ch.Evidence, release.Evidence{What: c.word(), Size: c.Int64N(1<<50) - 1, Detail: c.word(), Lost: c.IntN(2) == 0})
+				ch.Evidence = append(ch.Evidence, release.Evidence{What: c.word(), Size: c.Int64N(1<<50) - 1, Detail: phrase.Plain(c.word()), Lost: c.IntN(2) == 0})
 			}
 			r.Checks = append(r.Checks, ch)
 		}
@@ -127,7 +128,7 @@ func (c chaos) fleet() *session.FleetView {
 		v.Questions = []session.Question{{ID: 1 + c.IntN(9), Question: remote.Question{Kind: remote.QuestionKind(c.IntN(4)), Instance: c.word(), Host: c.word(), Prompt: c.word(), Fingerprint: c.word(), KeyFile: c.word(), CanRemember: true, Retry: c.IntN(2) == 0}}}
 	}
 	for range c.IntN(3) {
-		v.Notices = append(v.Notices, session.Notice{At: c.when(), Instance: c.word(), Text: c.word(), Level: session.Level(c.IntN(3))})
+		v.Notices = append(v.Notices, session.Notice{At: c.when(), Instance: c.word(), Text: phrase.Plain(c.word()), Level: session.Level(c.IntN(3))})
 	}
 	return v
 }

@@ -89,7 +89,7 @@ func instancePage(l *look, s *session.View, w int, alerts bool) page {
 	p.stateRows(l, s, w)
 	if alerts {
 		for _, al := range s.Alerts {
-			p.text(w, 0, l.levelStyle(levelOf(al.Level)), l.gl.Alert+" "+al.Text)
+			p.text(w, 0, l.levelStyle(levelOf(al.Level)), l.gl.Alert+" "+l.S(al.Text))
 		}
 	}
 	p.gap()
@@ -160,7 +160,7 @@ func (p *page) stateRows(l *look, s *session.View, w int) {
 			pen.Put(l.th.Faint, " "+l.gl.Dot+" ").Put(l.th.Dim, f)
 		}
 	})
-	if why := reasonOf(s); s.State != session.Live && why != "" {
+	if why := reasonOf(l, s); s.State != session.Live && why != "" {
 		p.text(w, 2, l.th.Text, why)
 	}
 }
@@ -184,15 +184,23 @@ func (p *page) meterRows(l *look, s *session.View, w int) {
 	}
 	p.facts(l, w, l.T("sec.meter"), facts)
 	for _, miss := range m.Missing {
-		s := l.T("meter.missing", miss)
+		s := l.T("meter.missing", l.missing(miss))
 		if strings.Contains(miss, "price") {
 			s += " " + l.T("meter.fill")
 		}
 		p.text(w, gutter, l.th.Warn, s)
 	}
-	if m.Note != "" {
-		p.text(w, gutter, l.th.Dim, m.Note)
+	if len(m.Note) > 0 {
+		p.text(w, gutter, l.th.Dim, l.S(m.Note))
 	}
+}
+
+// missing is the name of something that the meter does not know.
+func (l *look) missing(what string) string {
+	if id := "missing." + what; l.tx.Has(id) {
+		return l.T(id)
+	}
+	return what
 }
 
 // budgetPart is the part of a budget that is spent.

@@ -13,6 +13,7 @@ import (
 
 	"rentop/remote"
 	"rentop/session"
+	"rentop/session/phrase"
 	"rentop/session/release"
 	"rentop/tui/text"
 )
@@ -207,7 +208,7 @@ func TestRelease(t *testing.T) {
 	d.press("G", "r", "s").see("command cannot stop")
 
 	d = drive(t, inRelease(release.Waiting), "en", 80, 24)
-	d.press("j", "r").see("12 files exist nowhere else", "/root/ckpt/step-9000.safetensors", "?", "git is not installed")
+	d.press("j", "r").see("12 files, 2.9 GB, exist nowhere else", "/root/ckpt/step-9000.safetensors", "?", "git is not installed")
 	d.press("enter", "'4090-dat", "enter").see("Nothing was done")
 	if strings.Contains(d.f.heard(), "name") {
 		t.Error("a wrong name was passed on")
@@ -262,10 +263,10 @@ func TestQuitAsksWhileFilesMove(t *testing.T) {
 func TestNotices(t *testing.T) {
 	d := drive(t, sample(), "en", 80, 24)
 	v := sample()
-	v.Notices = []session.Notice{{At: noon.Add(1), Instance: "a100-tune", Level: session.Warn, Text: "job train ended with exit code 1"}}
+	v.Notices = []session.Notice{{At: noon.Add(1), Instance: "a100-tune", Level: session.Warn, Text: phrase.Say("job.failed", "train", 1)}}
 	d.f.set(v)
 	d.send(changedMsg{})
-	d.see("! a100-tune: job train ended with exit code 1").press("j").not("exit code 1")
+	d.see("! a100-tune: job train failed with exit code 1").press("j").not("exit code 1")
 }
 
 func TestMouse(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"rentop/session"
+	"rentop/session/phrase"
 	"rentop/themes"
 	"rentop/tui/text"
 )
@@ -21,6 +22,9 @@ func (l *look) T(id string, args ...any) string { return l.tx.T(id, args...) }
 
 // N is a text with a count.
 func (l *look) N(id string, n int) string { return l.tx.N(id, n) }
+
+// S is what session says.
+func (l *look) S(t phrase.Text) string { return l.tx.S(t) }
 
 // level of something that is said.
 type level int

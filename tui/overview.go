@@ -292,7 +292,7 @@ func (o *overview) alertPage(alerts []alert, w int) page {
 		}
 		told[name] = true
 		st := a.levelStyle(levelOf(al.Level))
-		text := al.Text
+		text := a.S(al.Text)
 		if !strings.Contains(text, al.of.Name) {
 			text = al.of.Name + ": " + text
 		}

@@ -250,18 +250,12 @@ func (l *look) jobsCell(a cell.Area, s *session.View) {
 	a.Put(0, 0, st, text)
 }
 
-// idleFor is for how long an instance with an idle alert has done nothing: by
-// its history, or by the alert where that is longer.
+// idleFor is for how long an instance with an idle alert has done nothing.
 func (l *look) idleFor(s *session.View) time.Duration {
 	for _, al := range s.Alerts {
-		if al.ID != "idle" {
-			continue
+		if al.ID == "idle" {
+			return max(l.now.Sub(al.Since), time.Second)
 		}
-		n := 0
-		for i := len(s.History.Mean) - 1; i >= 0 && s.History.Mean[i] < 5; i-- {
-			n++
-		}
-		return max(time.Duration(n)*s.History.Step, l.now.Sub(al.Since), time.Second)
 	}
 	return 0
 }
@@ -323,18 +317,19 @@ func overviewRow(r cell.Area, l *look, t *table[*session.View], s *session.View)
 	if s.State == session.Waiting && s.RetryAt.After(l.now) {
 		p.Put(l.th.Dim, " "+l.T("retry", text.Dur(s.RetryAt.Sub(l.now))))
 	}
-	if why := reasonOf(s); why != "" {
+	if why := reasonOf(l, s); why != "" {
 		p.Skip(2).Put(l.th.Dim, why)
 	}
 }
 
 // reasonOf is why an instance is not live, without the state's own word.
-func reasonOf(s *session.View) string {
+func reasonOf(l *look, s *session.View) string {
+	why := l.S(s.Reason)
 	n := len(s.State)
-	if len(s.Reason) >= n && strings.EqualFold(s.Reason[:n], string(s.State)) {
-		return strings.TrimLeft(s.Reason[n:], " ,:;")
+	if len(why) >= n && strings.EqualFold(why[:n], string(s.State)) {
+		return strings.TrimLeft(why[n:], " ,:;")
 	}
-	return s.Reason
+	return why
 }
 
 // clickHeadings sorts by the column whose heading is clicked.

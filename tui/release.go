@@ -264,8 +264,8 @@ func (s *releaseScreen) phase(p *page, r *release.View, w int) {
 	if r.Resumed {
 		p.text(w, 0, a.th.Warn, a.T("rel.resumed"))
 	}
-	if r.Why != "" {
-		p.text(w, 0, a.th.Bad, a.gl.Alert+" "+r.Why)
+	if len(r.Why) > 0 {
+		p.text(w, 0, a.th.Bad, a.gl.Alert+" "+a.S(r.Why))
 	}
 	if r.Phase == release.Waiting && r.Goal != release.CheckOnly {
 		if n := len(r.Fails()); n > 0 {
@@ -281,7 +281,7 @@ func (s *releaseScreen) check(p *page, r *release.View, c *release.Check, w int)
 	a := s.a
 	sign, st := a.checkSign(c.State)
 	const label = 14
-	lines := cell.Wrap(c.Summary, max(w-label-3, 10))
+	lines := cell.Wrap(a.S(c.Summary), max(w-label-3, 10))
 	for i, line := range lines {
 		p.add(func(row cell.Area) {
 			if i == 0 {
@@ -321,17 +321,18 @@ func (s *releaseScreen) check(p *page, r *release.View, c *release.Check, w int)
 				x = 8
 			}
 			room := row.W - x
-			if e.Detail != "" {
-				room = max(room-2-cell.Width(e.Detail), room/2)
+			detail := a.S(e.Detail)
+			if detail != "" {
+				room = max(room-2-cell.Width(detail), room/2)
 			}
 			n := row.PutPath(x, 0, room, themes.Style{FG: st.FG}, e.What)
-			if e.Detail != "" {
-				row.Put(x+n+2, 0, a.th.Dim, e.Detail)
+			if detail != "" {
+				row.Put(x+n+2, 0, a.th.Dim, detail)
 			}
 		})
 	}
-	if failing && c.Cure != "" {
-		p.text(w, label+3, a.th.Accent, a.gl.Arrow+" "+c.Cure)
+	if failing && len(c.Cure) > 0 {
+		p.text(w, label+3, a.th.Accent, a.gl.Arrow+" "+a.S(c.Cure))
 	}
 }
 
@@ -364,7 +365,7 @@ func (s *releaseScreen) after(p *page, r *release.View, w int) {
 		}
 		p.add(func(row cell.Area) {
 			row.PutIn(2, 0, 14, a.th.Heading, label)
-			n := row.PutIn(17, 0, row.W-17-20, a.th.Text, g.What)
+			n := row.PutIn(17, 0, row.W-17-20, a.th.Text, a.S(g.What))
 			row.Put(17+n+2, 0, a.th.Warn, a.T("rel.permonth", g.PerMonth))
 		})
 	}
@@ -373,8 +374,8 @@ func (s *releaseScreen) after(p *page, r *release.View, w int) {
 	}
 	if finished(r) {
 		p.gap()
-		if r.Proof != "" {
-			p.text(w, 2, a.th.Good, a.gl.Yes+" "+r.Proof)
+		if len(r.Proof) > 0 {
+			p.text(w, 2, a.th.Good, a.gl.Yes+" "+a.S(r.Proof))
 		}
 		if r.Cost != "" {
 			p.text(w, 2, a.th.Strong, a.T("rel.cost", r.Cost))

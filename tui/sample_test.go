@@ -22,6 +22,7 @@ import (
 	"rentop/session"
 	"rentop/session/billing"
 	"rentop/session/config"
+	"rentop/session/phrase"
 	"rentop/session/release"
 	treesync "rentop/sync"
 	"rentop/themes"
@@ -79,7 +80,7 @@ func sample() *session.FleetView {
 		}},
 		History: session.History{Step: 5 * time.Second, Util: [][]float64{wave(120, 80, 30, 0)}, Mean: wave(120, 80, 30, 0), CPU: wave(120, 30, 20, 3)},
 		Meter: session.Meter{Cost: cny(2561), Today: cny(2561), PerHour: cny(800), ByMidnight: cny(12161), Budget: cny(5000), BudgetLeft: cny(2439),
-			Since: noon.Add(-192 * time.Minute), Note: "counted from the start that the provider told"},
+			Since: noon.Add(-192 * time.Minute), Note: phrase.Say("note.contact", "2026-11-30 08:48")},
 		Jobs: []tmux.Job{
 			{ID: "j3", Name: "train", Command: "python train.py --model llama --lr 3e-4 --out ckpt/run-7 --resume", Dir: "/root/project", State: tmux.Running, StartedAt: noon.Add(-192 * time.Minute), PID: 4711, LogSize: 48213, LastLine: "step 18211/40000  loss 1.8342  lr 2.41e-04  1.32 it/s", Tmux: true},
 			{ID: "j2", Name: "tokenize", Command: "python prep.py 数据/全部", Dir: "/root/project", State: tmux.Done, ExitCode: code(0), StartedAt: noon.Add(-240 * time.Minute), EndedAt: noon.Add(-200 * time.Minute), LogSize: 9213, LastLine: "已处理 120000 条记录，写入 data/tokens.bin"},
@@ -101,12 +102,13 @@ func sample() *session.FleetView {
 		Meter:   session.Meter{Cost: cny(610), Today: cny(610), PerHour: cny(498), ByMidnight: cny(6586)},
 		Saved:   session.Saved{Known: true, Files: 12, Bytes: 3 << 30, At: noon},
 		Alerts: []session.Alert{
-			{ID: "idle", Level: session.Urgent, Text: "has been idle for 24 min at ¥4.98/h and holds 12 files that exist nowhere else", Since: noon.Add(-14 * time.Minute)},
+			{ID: "idle", Level: session.Urgent, Since: noon.Add(-24 * time.Minute),
+				Text: phrase.Say("alert.idle", "24 min").Then(phrase.Say("alert.idle.rate", "¥4.98"), phrase.Count("alert.idle.files", 12))},
 		},
 	}
 	data.History.Mean = append(make([]float64, 288), data.History.Mean[:0]...)
 	h20 := session.View{
-		Name: "h20-infer", Provider: "command", Address: "root@h20.example:22", State: session.Stopped, Reason: "stopped", Since: noon.Add(-20 * time.Hour),
+		Name: "h20-infer", Provider: "command", Address: "root@h20.example:22", State: session.Stopped, Reason: phrase.Say("state.provider"), Since: noon.Add(-20 * time.Hour),
 		Meter: session.Meter{Cost: cny(336), Today: cny(24), PerHour: cny(2), ByMidnight: cny(48)}, Saved: session.Saved{Known: true}, CanStart: true, CanDestroy: true,
 	}
 	return &session.FleetView{
@@ -120,10 +122,10 @@ func sample() *session.FleetView {
 func trouble() *session.FleetView {
 	v := sample()
 	v.Sessions = append(v.Sessions,
-		session.View{Name: "训练-机器-一号", Address: "root@gpu.example.cn:30022", State: session.Waiting, Reason: "connection reset by peer", RetryAt: noon.Add(12 * time.Second), Meter: session.Meter{AtLeast: cny(12), Missing: []string{"disk price"}}},
-		session.View{Name: "h100\x1b[2Jevil", Address: "root@\x1b]0;pwned\x07host:22", State: session.Refused, Reason: "the host key changed: \x1b[31mSHA256:abc\x1b[0m", Meter: session.Meter{}},
-		session.View{Name: "t4", Address: "me@t4:22", State: session.Connecting, Reason: "logging in", Meter: session.Meter{Cost: usd(158), PerHour: usd(35)}},
-		session.View{Name: "l40", Address: "me@l40:22", State: session.Stalled, Reason: "no answer for 8 s", Meter: session.Meter{PerHour: usd(99)}},
+		session.View{Name: "训练-机器-一号", Address: "root@gpu.example.cn:30022", State: session.Waiting, Reason: phrase.Say("fault.cut", "connection reset by peer"), RetryAt: noon.Add(12 * time.Second), Meter: session.Meter{AtLeast: cny(12), Missing: []string{"disk price"}}},
+		session.View{Name: "h100\x1b[2Jevil", Address: "root@\x1b]0;pwned\x07host:22", State: session.Refused, Reason: phrase.Text{{ID: "fault.hostkey", Args: []string{"the host key changed: \x1b[31mSHA256:abc\x1b[0m"}}}, Meter: session.Meter{}},
+		session.View{Name: "t4", Address: "me@t4:22", State: session.Connecting, Reason: phrase.Say("state.login.as", "me"), Meter: session.Meter{Cost: usd(158), PerHour: usd(35)}},
+		session.View{Name: "l40", Address: "me@l40:22", State: session.Stalled, Reason: phrase.Say("state.silent"), Meter: session.Meter{PerHour: usd(99)}},
 		session.View{Name: "broken", Address: "me@broken:22", State: session.Live, Meter: session.Meter{}, Sample: &gpu.Sample{TakenAt: noon, Problem: &gpu.Problem{What: "the NVIDIA driver is not loaded", Cure: "reboot the instance, or ask the provider"}}},
 		session.View{Name: "lost-card", Address: "me@lost:22", State: session.Live, Meter: session.Meter{PerHour: usd(120)}, JobsErr: "the job folder cannot be read: permission denied",
 			Sample: &gpu.Sample{TakenAt: noon, GPUs: []gpu.GPU{{Index: 0, Name: "H100 80GB HBM3", Problem: "fell off the bus", Util: gpu.Value{State: gpu.Failed, Why: "ERR!"}}, {Index: 1, Name: "H100 80GB HBM3", Util: gpu.Of(100), MemUsed: gpu.Of(79 << 30), MemTotal: gpu.Of(80 << 30), Temp: gpu.Of(91), Throttle: []string{"too hot (hardware)"}, ThrottleHot: true}}}},
@@ -141,25 +143,25 @@ func inRelease(phase release.Phase) *session.FleetView {
 		ID: "r1", Instance: "4090-data", Goal: release.Destroy, Phase: phase, StartedAt: noon.Add(-90 * time.Second), Shown: "shown-1", CanDestroy: true,
 		Snapshots: []release.SnapshotKind{release.PortableSnapshot},
 		Checks: []release.Check{
-			{ID: release.CheckJobs, State: release.Passed, Summary: "no job is running; 2 have ended"},
-			{ID: release.CheckArtifacts, State: release.Passed, Summary: "~/project/out/** is equal to ./out: 40 files, 8.1G, SHA-256 compared 20 s ago"},
-			{ID: release.CheckUnsaved, State: release.Failed, Summary: "12 files exist nowhere else", Cure: "pull them with p, or name them as artifacts", Evidence: []release.Evidence{
-				{What: "/root/ckpt/step-9000.safetensors", Size: 2 << 30, Lost: true, Detail: "changed 09:12"},
+			{ID: release.CheckJobs, State: release.Passed, Summary: phrase.Say("jobs.none", 2)},
+			{ID: release.CheckArtifacts, State: release.Passed, Summary: phrase.Count("artifacts.equal", 40, "8.1 GB")},
+			{ID: release.CheckUnsaved, State: release.Failed, Summary: phrase.Count("unsaved.files", 12, "2.9 GB"), Cure: phrase.Say("unsaved.cure"), Evidence: []release.Evidence{
+				{What: "/root/ckpt/step-9000.safetensors", Size: 2 << 30, Lost: true, Detail: phrase.Say("unsaved.moving")},
 				{What: "/root/数据/清洗后.parquet", Size: 700 << 20, Lost: true},
 				{What: "/root/notes\x1b[31m.md", Size: 2048, Lost: true}, {What: "/root/a", Size: 1, Lost: true}, {What: "/root/b", Size: 1, Lost: true},
 				{What: "/root/c", Size: 1, Lost: true}, {What: "/root/d", Size: 1, Lost: true}, {What: "/root/e", Size: 0, Lost: true},
 			}},
-			{ID: release.CheckGit, State: release.Unknown, Summary: "git is not installed there", Cure: "look at ~/project yourself"},
-			{ID: release.CheckEnv, State: release.Passed, Summary: "pip, conda and driver captured"},
-			{ID: release.CheckSnapshot, State: release.Offered, Summary: "a portable snapshot can be taken"},
-			{ID: release.CheckCosts, State: release.Passed, Summary: "one disk goes on costing"},
+			{ID: release.CheckGit, State: release.Unknown, Summary: phrase.Say("release.unchecked").Then(phrase.Plain("git is not installed there")), Cure: phrase.Say("git.cure.type")},
+			{ID: release.CheckEnv, State: release.Passed, Summary: phrase.Count("env.files", 9, "~/.local/state/rentop/environments/4090-data")},
+			{ID: release.CheckSnapshot, State: release.Offered, Summary: phrase.Say("snapshot.offered")},
+			{ID: release.CheckCosts, State: release.Passed, Summary: phrase.Count("costs.some", 1)},
 		},
 		Lost: []release.Evidence{{What: "/root/ckpt/step-9000.safetensors", Size: 2 << 30, Lost: true}}, LostSize: 3 << 30,
-		GoesOn: []release.GoesOn{{What: "disk, 100 GB", PerMonth: "35.00 CNY"}},
+		GoesOn: []release.GoesOn{{What: phrase.Plain("disk, 100 GB"), PerMonth: "35.00 CNY"}},
 	}
 	if phase == release.Review {
 		r := v.Sessions[1].Release
-		r.Proof, r.Cost = "the provider says: gone (404) at 12:00:03", "¥6.10"
+		r.Proof, r.Cost = phrase.Say("proof.gone", "runpod").Then(phrase.Say("proof.detail", "404")), "¥6.10"
 	}
 	return v
 }

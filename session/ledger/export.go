@@ -110,7 +110,7 @@ func dayRows(of Row, t Timeline, since, until time.Time, zone *time.Location) ([
 		from = to
 	}
 	if n := len(rows); n > 0 && len(t.Notes) > 0 {
-		rows[n-1].Note = join(rows[n-1].Note, t.Notes[len(t.Notes)-1])
+		rows[n-1].Note = join(rows[n-1].Note, t.Notes[len(t.Notes)-1].String())
 	}
 	return rows, nil
 }

@@ -3,11 +3,11 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	"rentop/session/billing"
+	"rentop/session/phrase"
 )
 
 const (
@@ -74,7 +74,7 @@ type folder struct {
 	gaps     int         // sights too far apart, with nothing to tell what was between
 	gapFrom  time.Time   // the longest of them
 	gapTo    time.Time
-	notes    []string
+	notes    []phrase.Text
 	zone     *time.Location
 	parsed   map[string]Observation // by their text
 	lastData json.RawMessage
@@ -95,14 +95,16 @@ func (f *folder) push(s span) {
 	}
 }
 
-func (f *folder) note(format string, args ...any) {
+func (f *folder) note(id phrase.ID, args ...any) {
 	for i, a := range args {
 		if t, ok := a.(time.Time); ok {
 			args[i] = t.In(f.zone).Format("2006-01-02 15:04")
 		}
 	}
-	if s := fmt.Sprintf(format, args...); !slices.Contains(f.notes, s) {
-		f.notes = append(f.notes, s)
+	n := phrase.Say(id, args...)
+	same := func(m phrase.Text) bool { return m.String() == n.String() }
+	if !slices.ContainsFunc(f.notes, same) {
+		f.notes = append(f.notes, n)
 	}
 }
 
@@ -111,7 +113,7 @@ func (f *folder) apply(e *fact) {
 	case Observed:
 		o, err := f.observation(e.Data)
 		if err != nil {
-			f.note("event %d is unreadable and not counted: %v", e.Seq, err)
+			f.note("note.event", e.Seq, err)
 			return
 		}
 		switch s := billing.State(o.State); s {
@@ -123,13 +125,13 @@ func (f *folder) apply(e *fact) {
 	case FirstSeen:
 		var d FirstSeenData
 		if err := json.Unmarshal(e.Data, &d); err != nil {
-			f.note("event %d is unreadable and not counted: %v", e.Seq, err)
+			f.note("note.event", e.Seq, err)
 			return
 		}
 		f.running(e, Observation{Box: d.Box, StartedAt: StartedAt(d.BoxStartedAt, d.InstanceClock, e.at)})
 	case Removed:
 		if s := f.state(); s == billing.Running || s == billing.Stopped {
-			f.note("it left rentop %s at %s: what it cost afterwards is not counted", s, e.at)
+			f.note("note.left."+phrase.ID(s), e.at)
 			f.push(span{state: billing.Gone, from: e.at})
 			f.seen, f.endSeq = e.at, e.Seq
 		}
@@ -228,10 +230,10 @@ func (f *folder) stillRunning(e *fact, o Observation) {
 		start, exact = o.StartedAt, true
 	}
 	if start.Sub(f.seen) > grace {
-		f.note("restarted or stopped at an unknown time between %s and %s: its cost between is not known", f.seen, start)
+		f.note("note.restarted.between", f.seen, start)
 		f.push(span{state: billing.Unknown, from: f.seen})
 	} else {
-		f.note("restarted before %s: the minutes between count as running, at most", start)
+		f.note("note.restarted.before", start)
 	}
 	f.push(span{state: billing.Running, from: start, newStart: true, exact: exact})
 	f.sight = o
@@ -268,7 +270,7 @@ func (f *folder) runningAgain(e *fact, o Observation) bool {
 			f.saw(e.at)
 			return false
 		}
-		f.note("said to be %s at %s, but running since before that at %s: counted as running throughout", end.state, end.from, e.at)
+		f.note("note.said."+phrase.ID(end.state), end.from, e.at)
 		return true
 	}
 	if f.endSeq > e.Seq && f.seen.After(e.at) { // so it did stop, after this sight
@@ -288,7 +290,7 @@ func (f *folder) runningAgain(e *fact, o Observation) bool {
 			start = e.at
 		}
 	} else if e.at.Sub(f.seen) > grace {
-		f.note("started at an unknown time between %s and %s: its cost between is not known", f.seen, e.at)
+		f.note("note.started.between", f.seen, e.at)
 		f.push(span{state: billing.Unknown, from: f.seen})
 	}
 	f.push(span{state: billing.Running, from: start, newStart: true, exact: exact})
@@ -302,7 +304,7 @@ func (f *folder) ended(e *fact, s billing.State) {
 	if was == billing.Running {
 		told := e.recorded.Sub(e.at) > live
 		if !told && e.at.Sub(f.seen) > grace {
-			f.note("%s at some time between %s and %s: counted until then, at most", s, f.seen, e.at)
+			f.note("note.until."+phrase.ID(s), f.seen, e.at)
 		}
 	}
 	if was != s {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rentop/session/billing"
+	"rentop/session/phrase"
 )
 
 // plans gives the plans in force, by EffectiveFrom. facts are in the order of
@@ -22,7 +23,7 @@ func (f *folder) plans(facts []fact) []billing.Plan {
 			p, err = d.Plan()
 		}
 		if err != nil {
-			f.note("the price in event %d is unreadable and not counted: %v", e.Seq, err)
+			f.note("note.price", e.Seq, err)
 			continue
 		}
 		p.EffectiveFrom = e.at
@@ -86,14 +87,14 @@ func (f *folder) timeline(plans []billing.Plan, now time.Time) Timeline {
 		t.Since = s.from
 	}
 	if f.run >= 0 && !f.spans[f.run].exact && f.state() == billing.Running {
-		f.note("counted from first contact at %s: the start time could not be read", f.spans[f.run].from)
+		f.note("note.contact", f.spans[f.run].from)
 	}
 	if f.gaps > 0 {
-		f.note("nobody looked from %s to %s (%d such times): counted as running", f.gapFrom, f.gapTo, f.gaps)
+		f.note("note.nobody", f.gapFrom, f.gapTo, f.gaps)
 	}
 	if s := f.state(); (s == billing.Running || s == billing.Stopped) && now.Sub(f.seen) > silence {
 		t.UnconfirmedSince = f.seen
-		f.note("not seen since %s: counted as still %s", f.seen, s)
+		f.note("note.still."+phrase.ID(s), f.seen)
 	}
 	t.Notes = f.notes
 	if over := len(t.Notes) - maxNotes; over > 0 {

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"rentop/session/billing"
+	"rentop/session/phrase"
 )
 
 // Timeline is what an instance's events say about its time: the meter.
 type Timeline struct {
 	Intervals        []billing.Interval // adjacent, oldest first; the last has no end
-	Notes            []string           // what is assumed, for the person; "" never
+	Notes            []phrase.Text      // what is assumed, for the person
 	LastObserved     time.Time          // when the state was last seen; zero: never
 	UnconfirmedSince time.Time          // zero where it was seen lately: else the last interval is assumed to go on since then
 	State            billing.State      // now; Unknown where never seen

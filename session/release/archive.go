@@ -27,6 +27,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"rentop/remote"
+	"rentop/session/phrase"
 )
 
 // archiveScript streams a compressed tar of the NUL-ended paths on stdin. Its
@@ -58,7 +59,7 @@ var archiveSum = regexp.MustCompile(`rentop-sum ([0-9a-f]{64}) (\d+) (\d+)\n?$`)
 func (m *Machine) portable(ctx context.Context, paths []string) (takenSnapshot, error) {
 	taken := takenSnapshot{Kind: PortableSnapshot}
 	if m.runner == nil {
-		return taken, errors.New(m.offline)
+		return taken, errors.New(m.offline.String())
 	}
 	var list []string
 	for _, p := range paths {
@@ -154,7 +155,7 @@ func (m *Machine) receive(ctx context.Context, f *os.File, script string, list [
 	out.each = func(n int64) {
 		if now := m.d.Clock.Now(); now.Sub(next) > 0 {
 			next = now.Add(200 * time.Millisecond)
-			m.active(CheckSnapshot, "taking a portable snapshot: "+bytesText(n)+" here")
+			m.active(CheckSnapshot, phrase.Say("snapshot.arrived", bytesText(n)))
 		}
 	}
 	err = m.runner.Run(ctx, remote.Cmd{Script: script, Stdin: stdin(list), Stdout: out, Stderr: &stderr})

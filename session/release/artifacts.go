@@ -18,6 +18,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"rentop/remote"
+	"rentop/session/phrase"
 )
 
 // otherPlace recognises a destination that is not a local folder: a URL, or
@@ -42,34 +43,33 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 	f := finding{Check: Check{ID: CheckArtifacts, State: Passed}, rests: map[string]string{}}
 	m.verified = map[string]fileStat{}
 	if len(m.d.Artifacts) == 0 {
-		f.Summary = "no artifacts are configured"
+		f.Summary = phrase.Say("artifacts.none")
 		return f
 	}
 	if m.runner == nil {
-		return unknown(CheckArtifacts, m.offline, "connect, or type the name to go on without")
+		return unknown(CheckArtifacts, m.offline, phrase.Say("release.cure.connect"))
 	}
 	var files, bad, unread int
 	var size, badSize int64
 	for i, a := range m.d.Artifacts {
 		name := a.Path + " → " + a.To
-		fail := func(format string, args ...any) {
+		fail := func(detail phrase.Text) {
 			bad++
-			detail := fmt.Sprintf(format, args...)
-			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: remote.Short(detail, 200), Lost: true})
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: detail, Lost: true})
 			f.rests["artifact "+name] = "failed"
 		}
 		if otherPlace.MatchString(a.To) {
-			fail("%s is not supported yet by this version: only a local folder can be proven", a.To)
+			fail(phrase.Say("artifacts.unsupported", remote.Short(a.To, 120)))
 			continue
 		}
 		if a.To == "" {
-			fail("no destination is configured")
+			fail(phrase.Say("artifacts.nowhere"))
 			continue
 		}
-		m.active(CheckArtifacts, fmt.Sprintf("listing %s (%d of %d)", remote.Short(a.Path, 60), i+1, len(m.d.Artifacts)))
+		m.active(CheckArtifacts, phrase.Say("artifacts.listing", remote.Short(a.Path, 60), i+1, len(m.d.Artifacts)))
 		list, dangling, err := m.matchArtifact(ctx, a)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(list) == 0 {
-			fail("nothing matches on the instance")
+			fail(phrase.Say("artifacts.nomatch"))
 			continue
 		}
 		if err != nil {
@@ -77,31 +77,31 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 				return f
 			}
 			unread++
-			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: "could not be checked: " + why(err), Lost: true})
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: phrase.Say("release.unchecked").Then(why(err)), Lost: true})
 			f.rests["artifact "+name] = "unknown"
 			continue
 		}
 		if dangling > 0 {
-			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: count(dangling, "link") + " there to nothing"})
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: phrase.Count("artifacts.links", dangling)})
 		}
 		paths := make([]string, len(list))
 		for i, l := range list {
 			paths[i] = l.path
 		}
-		sums, err := remoteHash(ctx, m.runner, paths, m.counting(CheckArtifacts, "hashing on the instance", len(paths)))
+		sums, err := remoteHash(ctx, m.runner, paths, m.counting(CheckArtifacts, "artifacts.there", len(paths)))
 		if err != nil {
 			unread++
-			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: "could not be checked: " + why(err), Lost: true})
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: phrase.Say("release.unchecked").Then(why(err)), Lost: true})
 			f.rests["artifact "+name] = "unknown"
 			continue
 		}
-		counted := m.counting(CheckArtifacts, "hashing here", len(list))
+		counted := m.counting(CheckArtifacts, "artifacts.here", len(list))
 		for i, l := range list {
 			counted(i)
 			var here time.Time
-			sum, problem := sums[l.path], ""
+			sum, problem := sums[l.path], phrase.Text(nil)
 			if sum == "" {
-				problem = "could not be read on the instance"
+				problem = phrase.Say("artifacts.unreadable")
 			} else {
 				problem, here = sameHere(ctx, l, sum)
 			}
@@ -111,15 +111,15 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 			files++
 			size += l.size
 			key := l.path + " → " + l.local
-			f.rests[key] = sum + " " + problem
-			if problem != "" {
+			f.rests[key] = sum + " " + problem.String()
+			if len(problem) > 0 {
 				bad++
 				badSize += l.size
 				if m.moving[key] {
-					problem += " (it is being written)"
+					problem = problem.Then(phrase.Say("artifacts.moving"))
 					f.rests[key] = "moving"
 				}
-				f.Evidence = append(f.Evidence, Evidence{What: remote.Short(l.path, 160), Size: l.size, Detail: remote.Short(problem, 200), Lost: true})
+				f.Evidence = append(f.Evidence, Evidence{What: remote.Short(l.path, 160), Size: l.size, Detail: problem, Lost: true})
 				continue
 			}
 			m.verified[l.path] = l.fileStat
@@ -130,17 +130,17 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 	switch {
 	case bad > 0:
 		f.State = Failed
-		f.Summary = count(bad, "artifact") + " not proven at the destination"
+		f.Summary = phrase.Count("artifacts.bad", bad)
 		if badSize > 0 {
-			f.Summary += " (" + bytesText(badSize) + ")"
+			f.Summary = f.Summary.Then(phrase.Say("artifacts.size", bytesText(badSize)))
 		}
-		f.Cure = "pull them (rentop pull " + m.d.Instance + "), or correct the destination in the config"
+		f.Cure = phrase.Say("artifacts.cure", m.d.Instance)
 	case unread > 0:
 		f.State = Unknown
-		f.Summary = count(unread, "artifact") + " could not be checked"
-		f.Cure = "check again"
+		f.Summary = phrase.Count("artifacts.unread", unread)
+		f.Cure = phrase.Say("release.cure.again")
 	default:
-		f.Summary = fmt.Sprintf("%s, %s, equal by SHA-256 on both sides", count(files, "file"), bytesText(size))
+		f.Summary = phrase.Count("artifacts.equal", files, bytesText(size))
 	}
 	return f
 }
@@ -153,29 +153,29 @@ type proof struct {
 
 // sameHere compares with the file here; no problem is equal. The time is the
 // copy's before it was read.
-func sameHere(ctx context.Context, l matched, sum string) (problem string, at time.Time) {
+func sameHere(ctx context.Context, l matched, sum string) (problem phrase.Text, at time.Time) {
 	if l.local == "" {
-		return "its name cannot be written at the destination", at
+		return phrase.Say("artifacts.name"), at
 	}
 	st, err := os.Stat(l.local)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "missing at " + l.local, at
+		return phrase.Say("artifacts.missing", l.local), at
 	case err != nil:
-		return "cannot be read here: " + err.Error(), at
+		return phrase.Say("artifacts.local", why(err)), at
 	case st.IsDir():
-		return "a folder stands at " + l.local, at
+		return phrase.Say("artifacts.folder", l.local), at
 	case st.Size() != l.size:
-		return fmt.Sprintf("differs: %s at %s", bytesText(st.Size()), l.local), at
+		return phrase.Say("artifacts.differs", bytesText(st.Size()), l.local), at
 	}
 	here, err := localHash(ctx, l.local)
 	if err != nil {
-		return "cannot be read here: " + err.Error(), at
+		return phrase.Say("artifacts.local", why(err)), at
 	}
 	if here != sum {
-		return "differs in content from " + l.local, at
+		return phrase.Say("artifacts.content", l.local), at
 	}
-	return "", st.ModTime()
+	return nil, st.ModTime()
 }
 
 // matchArtifact lists the files that an artifact names, with the place of each.
@@ -334,13 +334,13 @@ func (m *Machine) copiesMoved() []string {
 	return changed
 }
 
-// counting reports progress of n things, not for each one.
-func (m *Machine) counting(id CheckID, what string, n int) func(int) {
+// counting reports progress of n things, not for each one: what takes both numbers.
+func (m *Machine) counting(id CheckID, what phrase.ID, n int) func(int) {
 	next := m.d.Clock.Now()
 	return func(done int) {
 		if now := m.d.Clock.Now(); !now.Before(next) {
 			next = now.Add(200 * time.Millisecond)
-			m.active(id, fmt.Sprintf("%s: %d of %d", what, done, n))
+			m.active(id, phrase.Say(what, done, n))
 		}
 	}
 }

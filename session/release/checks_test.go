@@ -20,8 +20,8 @@ func TestNothingToLose(t *testing.T) {
 	if f := v.Fails(); len(f) != 0 {
 		t.Fatalf("nothing would be lost, yet:\n%s", text(v))
 	}
-	if c := line(v, CheckArtifacts); !strings.Contains(c.Summary, "2 files") {
-		t.Errorf("artifacts: %q", c.Summary)
+	if c := line(v, CheckArtifacts); !strings.Contains(c.Summary.String(), "2 files") {
+		t.Errorf("artifacts: %q", c.Summary.String())
 	}
 	if b, err := os.ReadFile(filepath.Join(w.deps.EnvDir, "system.txt")); err != nil || !strings.Contains(string(b), "kernel: ") {
 		t.Errorf("environment: %v %q", err, b)
@@ -41,7 +41,7 @@ func TestJobs(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	w.deps.Jobs = func(context.Context) ([]tmux.Job, error) { return nil, errors.New("no answer") }
-	if c := line(w.inspect(), CheckJobs); c.State != Unknown || !strings.Contains(c.Summary, "could not be checked") {
+	if c := line(w.inspect(), CheckJobs); c.State != Unknown || !strings.Contains(c.Summary.String(), "could not be checked") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -104,10 +104,10 @@ func TestArtifacts(t *testing.T) {
 			}
 			v := w.inspect()
 			got := line(v, CheckArtifacts)
-			all := got.Summary
+			all := got.Summary.String()
 			for _, e := range got.Evidence {
-				all += "\n" + e.What + " " + e.Detail
-				if strings.ContainsAny(e.What+e.Detail, "\x1b\n\r") {
+				all += "\n" + e.What + " " + e.Detail.String()
+				if strings.ContainsAny(e.What+e.Detail.String(), "\x1b\n\r") {
 					t.Errorf("not cleaned: %q", e.What)
 				}
 			}
@@ -174,7 +174,7 @@ func TestUnsaved(t *testing.T) {
 	}
 	downloads := 0
 	for _, e := range line(v, CheckUnsaved).Evidence {
-		if strings.Contains(e.Detail, "cache of downloads") {
+		if strings.Contains(e.Detail.String(), "cache of downloads") {
 			downloads++
 		}
 	}
@@ -325,9 +325,9 @@ func TestGit(t *testing.T) {
 			c.do(t, w, cloned(t, w, "proj"))
 			v := w.inspect()
 			got := line(v, CheckGit)
-			all := got.Summary
+			all := got.Summary.String()
 			for _, e := range got.Evidence {
-				all += "\n" + e.What + " " + e.Detail
+				all += "\n" + e.What + " " + e.Detail.String()
 			}
 			if got.State != c.want || !strings.Contains(all, c.says) {
 				t.Errorf("%s, want %s with %q:\n%s", got.State, c.want, c.says, all)
@@ -353,7 +353,7 @@ func TestGitMissing(t *testing.T) {
 	}
 	w.sh.path = bin
 	v := w.inspect()
-	if c := line(v, CheckGit); c.State != Unknown || !strings.Contains(c.Summary, "git is not installed") {
+	if c := line(v, CheckGit); c.State != Unknown || !strings.Contains(c.Summary.String(), "git is not installed") {
 		t.Errorf("%+v", c)
 	}
 	if n := len(lostNames(v)); n != 2 {
@@ -371,7 +371,7 @@ func TestUnreachable(t *testing.T) {
 			cut(w)
 			v := w.inspect()
 			for _, id := range []CheckID{CheckJobs, CheckArtifacts, CheckUnsaved, CheckGit, CheckEnv} {
-				if c := line(v, id); c.State != Unknown || !strings.Contains(c.Summary+c.Evidence0(), "could not be checked") {
+				if c := line(v, id); c.State != Unknown || !strings.Contains(c.Summary.String()+c.Evidence0(), "could not be checked") {
 					t.Errorf("%s: %+v", id, c)
 				}
 			}
@@ -384,7 +384,7 @@ func (c Check) Evidence0() string {
 	if len(c.Evidence) == 0 {
 		return ""
 	}
-	return c.Evidence[0].Detail
+	return c.Evidence[0].Detail.String()
 }
 
 func TestManyFilesAreFast(t *testing.T) {
@@ -405,8 +405,8 @@ func TestManyFilesAreFast(t *testing.T) {
 	v := w.inspect()
 	took := time.Since(start)
 	c := line(v, CheckUnsaved)
-	if !strings.Contains(c.Summary, "50000 files") || len(c.Evidence) > maxEvidence+1 {
-		t.Errorf("%s, %d lines", c.Summary, len(c.Evidence))
+	if !strings.Contains(c.Summary.String(), "50000 files") || len(c.Evidence) > maxEvidence+1 {
+		t.Errorf("%s, %d lines", c.Summary.String(), len(c.Evidence))
 	}
 	t.Logf("50,000 files listed in %v", took)
 	if took > 20*time.Second {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/session/phrase"
 )
 
 // envScript prints "NAME\0CONTENT\0" pairs and ends with "end\0\0". A tool that
@@ -72,14 +73,14 @@ var urlCredentials = regexp.MustCompile(`(://)[^/\s@]+@`)
 var envName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 
 func (m *Machine) checkEnv(ctx context.Context) finding {
-	const cure = "check again, or type the name to go on without"
+	cure := phrase.Say("release.cure.or.again")
 	if m.runner == nil {
 		return unknown(CheckEnv, m.offline, cure)
 	}
 	if m.d.EnvDir == "" {
-		return unknown(CheckEnv, "there is no folder to keep it in", cure)
+		return unknown(CheckEnv, phrase.Say("env.nofolder"), cure)
 	}
-	m.active(CheckEnv, "capturing packages, driver and GPUs")
+	m.active(CheckEnv, phrase.Say("env.capturing"))
 	files, failed, err := readEnv(ctx, m.runner)
 	if err != nil {
 		return unknown(CheckEnv, why(err), cure)
@@ -87,22 +88,22 @@ func (m *Machine) checkEnv(ctx context.Context) finding {
 	f := finding{Check: Check{ID: CheckEnv, State: Passed}, rests: map[string]string{}}
 	for name, content := range files {
 		if err := writeBeside(filepath.Join(m.d.EnvDir, name), content); err != nil {
-			return unknown(CheckEnv, "write it here: "+err.Error(), "make room or rights at "+m.d.EnvDir)
+			return unknown(CheckEnv, phrase.Say("env.write", err), phrase.Say("env.cure", m.d.EnvDir))
 		}
 		sum := sha256.Sum256(content)
 		f.rests[name] = hex.EncodeToString(sum[:])
 	}
 	for _, name := range sortedKeys(files) {
-		f.Evidence = append(f.Evidence, Evidence{What: name, Size: int64(len(files[name])), Detail: filepath.Join(m.d.EnvDir, name)})
+		f.Evidence = append(f.Evidence, Evidence{What: name, Size: int64(len(files[name])), Detail: phrase.Plain(filepath.Join(m.d.EnvDir, name))})
 	}
-	f.Summary = fmt.Sprintf("captured in %s: %s", m.d.EnvDir, count(len(files), "file"))
+	f.Summary = phrase.Count("env.files", len(files), m.d.EnvDir)
 	if len(failed) > 0 {
 		f.State = Failed
 		for _, n := range failed {
 			f.rests["failed "+n] = "failed"
-			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(n, 120), Size: -1, Detail: "its tool failed on the instance", Lost: true})
+			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(n, 120), Size: -1, Detail: phrase.Say("env.tool"), Lost: true})
 		}
-		f.Summary = count(len(failed), "part") + " of the environment could not be captured"
+		f.Summary = phrase.Count("env.failed", len(failed))
 		f.Cure = cure
 	}
 	return f

@@ -53,7 +53,7 @@ func TestEnvironmentToolFails(t *testing.T) {
 	bin := t.TempDir()
 	tool(t, bin, "python3", `case "$*" in "-m pip --version") echo pip 24;; *) exit 1;; esac`)
 	w.sh.path = bin + ":" + os.Getenv("PATH")
-	if c := line(w.inspect(), CheckEnv); c.State != Failed || !strings.Contains(c.Summary, "could not be captured") {
+	if c := line(w.inspect(), CheckEnv); c.State != Failed || !strings.Contains(c.Summary.String(), "could not be captured") {
 		t.Errorf("%+v", c)
 	}
 }

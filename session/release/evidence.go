@@ -5,10 +5,15 @@ package release
 import (
 	"fmt"
 	"slices"
+
+	"rentop/session/phrase"
 )
 
 // maxEvidence bounds how many things a line names; the rest is one sum.
 const maxEvidence = 200
+
+// theRest stands for things that are not named; Evidence.Detail says how many.
+const theRest = "…"
 
 // bounded sorts evidence, what would be lost and is largest first, and sums up
 // what is beyond the bound.
@@ -37,7 +42,8 @@ func bounded(list []Evidence) []Evidence {
 			rest.Lost = e.Lost
 		}
 	}
-	rest.What = fmt.Sprintf("and %d more", n)
+	rest.Detail = phrase.Say("release.more", n)
+	rest.What = theRest
 	return append(slices.Clone(list[:maxEvidence]), rest)
 }
 

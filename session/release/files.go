@@ -14,22 +14,23 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/session/phrase"
 )
 
 // checkFiles looks once at the file systems and at the git trees found there.
 func (m *Machine) checkFiles(ctx context.Context) (finding, []gitTree, error) {
 	m.proven = map[string]bool{}
-	m.active(CheckUnsaved, "looking for files that changed since "+since(m.d))
+	m.active(CheckUnsaved, looking(m.d.Since))
 	s, err := m.scan(ctx)
 	m.scanned = s
 	if err != nil {
-		return unknown(CheckUnsaved, why(err), "connect and check again, or type the name to go on without"), nil, err
+		return unknown(CheckUnsaved, why(err), phrase.Say("release.cure.check")), nil, err
 	}
 	m.home = s.home
 	trees, gitErr := m.readGit(ctx, s.gits)
 	lost, err := m.nowhereElse(ctx, s, trees)
 	if err != nil {
-		return unknown(CheckUnsaved, why(err), "connect and check again, or type the name to go on without"), trees, gitErr
+		return unknown(CheckUnsaved, why(err), phrase.Say("release.cure.check")), trees, gitErr
 	}
 	f := finding{Check: Check{ID: CheckUnsaved, State: Passed}, rests: map[string]string{}, files: lost}
 	size := s.moreSize
@@ -41,42 +42,42 @@ func (m *Machine) checkFiles(ctx context.Context) (finding, []gitTree, error) {
 		if m.moving[l.path] {
 			// It is shown, and waived, as what it is: the next line of a log
 			// must not make the list endless.
-			e.Detail, f.rests[l.path] = "is being written", "moving"
+			e.Detail, f.rests[l.path] = phrase.Say("unsaved.moving"), "moving"
 		}
 		list = append(list, e)
 	}
 	if s.more > 0 {
-		list = append(list, Evidence{What: fmt.Sprintf("and %d more that were not compared", s.more), Size: s.moreSize, Lost: true})
+		list = append(list, Evidence{What: theRest, Size: s.moreSize, Detail: phrase.Say("unsaved.more", s.more), Lost: true})
 		f.rests["more"] = strconv.Itoa(s.more) + " " + strconv.FormatInt(s.moreSize, 10)
 	}
 	f.Evidence = bounded(list)
 	for _, n := range s.network {
-		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(n, 120), Size: -1, Detail: "network file system: not searched, it outlives the instance"})
+		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(n, 120), Size: -1, Detail: phrase.Say("unsaved.network")})
 	}
 	for _, d := range s.downloads[:min(len(s.downloads), 20)] {
-		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(d, 160), Size: -1, Detail: "cache of downloads: can be had again"})
+		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(d, 160), Size: -1, Detail: phrase.Say("unsaved.cache")})
 	}
 	n := len(lost) + s.more
-	f.Summary = "every file that changed exists elsewhere too"
+	f.Summary = phrase.Say("unsaved.equal")
 	if n == 0 && len(s.files) == 0 {
-		f.Summary = "no file of yours changed"
+		f.Summary = phrase.Say("unsaved.none")
 	}
 	if n > 0 {
 		f.State = Failed
-		f.Summary = fmt.Sprintf("%s, %s, exist nowhere else", count(n, "file"), bytesText(size))
-		f.Cure = "pull them, make them artifacts, or take a portable snapshot"
+		f.Summary = phrase.Count("unsaved.files", n, bytesText(size))
+		f.Cure = phrase.Say("unsaved.cure")
 	}
 	if s.unread > 0 {
-		f.Summary += fmt.Sprintf(" (%s could not be read by this login)", count(s.unread, "folder"))
+		f.Summary = f.Summary.Then(phrase.Count("unsaved.unread", s.unread))
 	}
 	return f, trees, gitErr
 }
 
-func since(d Deps) string {
-	if d.Since.IsZero() {
-		return "ever"
+func looking(since time.Time) phrase.Text {
+	if since.IsZero() {
+		return phrase.Say("unsaved.lookall")
 	}
-	return d.Since.UTC().Format("2006-01-02 15:04 UTC")
+	return phrase.Say("unsaved.looking", since.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
 // nowhereElse drops the files that are provably elsewhere: an artifact's file
@@ -108,7 +109,7 @@ func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]
 			compare = append(compare, f.path)
 		}
 	}
-	sums, err := remoteHash(ctx, m.runner, compare, m.counting(CheckUnsaved, "comparing with copies here", len(compare)))
+	sums, err := remoteHash(ctx, m.runner, compare, m.counting(CheckUnsaved, "unsaved.comparing", len(compare)))
 	if err != nil {
 		return nil, err
 	}

@@ -61,8 +61,8 @@ func FuzzGit(f *testing.F) {
 		if err != nil && c.State != Unknown || err == nil && len(trees) != 1 {
 			t.Errorf("%v: %+v", err, c)
 		}
-		if strings.ContainsAny(c.Summary, "\x1b\n") {
-			t.Errorf("not cleaned: %q", c.Summary)
+		if strings.ContainsAny(c.Summary.String(), "\x1b\n") {
+			t.Errorf("not cleaned: %q", c.Summary.String())
 		}
 	})
 }

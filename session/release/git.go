@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"rentop/remote"
+	"rentop/session/phrase"
 )
 
 // Bounds on what one look at git trees holds.
@@ -150,7 +151,7 @@ func (m *Machine) readGit(ctx context.Context, dirs []string) ([]gitTree, error)
 		err = errors.New("the answer about git trees is not whole")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", count(len(dirs), "git tree"), err)
+		return nil, fmt.Errorf("look at %d git trees: %w", len(dirs), err)
 	}
 	return trees, nil
 }
@@ -158,7 +159,7 @@ func (m *Machine) readGit(ctx context.Context, dirs []string) ([]gitTree, error)
 // checkGit follows checkFiles, which knows what was proven to exist elsewhere.
 func (m *Machine) checkGit(trees []gitTree, err error) finding {
 	if err != nil {
-		return unknown(CheckGit, why(err), "look there with git status, or type the name to go on without")
+		return unknown(CheckGit, why(err), phrase.Say("git.cure.type"))
 	}
 	f := finding{Check: Check{ID: CheckGit, State: Passed}, rests: map[string]string{}}
 	lost, unread := 0, 0
@@ -166,7 +167,7 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 		e := Evidence{What: remote.Short(t.dir, 160), Size: -1}
 		if t.why != "" {
 			unread++
-			e.Detail, e.Lost = "could not be read: "+t.why, true
+			e.Detail, e.Lost = phrase.Say("git.tree.unread", t.why), true
 			f.Evidence = append(f.Evidence, e)
 			f.rests[t.dir] = "unknown"
 			continue
@@ -179,19 +180,19 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 		}
 		n := len(dirty) + t.more
 		f.rests[t.dir] = fmt.Sprintf("%s %d %d %d %s", t.head, t.unpushed, t.stashes, n, strings.Join(dirty, "\x00"))
-		var parts []string
+		var parts []phrase.Text
 		if n > 0 {
 			parts = append(parts, sayDirty(dirty, n))
 		}
 		if t.unpushed > 0 {
-			parts = append(parts, count(t.unpushed, "commit")+" not at any remote")
+			parts = append(parts, phrase.Count("git.unpushed", t.unpushed))
 		}
 		if t.stashes > 0 {
-			parts = append(parts, fmt.Sprintf("%d stashed", t.stashes))
+			parts = append(parts, phrase.Say("git.stashed", t.stashes))
 		}
 		if len(parts) > 0 {
 			lost++
-			e.Lost, e.Detail = true, strings.Join(parts, ", ")
+			e.Lost, e.Detail = true, phrase.List(parts...)
 			f.Evidence = append(f.Evidence, e)
 		}
 	}
@@ -199,27 +200,27 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 	switch {
 	case lost > 0:
 		f.State = Failed
-		f.Summary = fmt.Sprintf("uncommitted or unpushed work in %d of %s", lost, count(len(trees), "git tree"))
-		f.Cure = "commit and push there, or pull the files"
+		f.Summary = phrase.Count("git.lost", len(trees), lost)
+		f.Cure = phrase.Say("git.cure")
 	case unread > 0:
 		f.State = Unknown
-		f.Summary = count(unread, "git tree") + " could not be read"
-		f.Cure = "look there with git status"
+		f.Summary = phrase.Count("git.unread", unread)
+		f.Cure = phrase.Say("git.cure.look")
 	case len(trees) == 0:
-		f.Summary = "no git trees"
+		f.Summary = phrase.Say("git.none")
 	default:
-		f.Summary = count(len(trees), "git tree") + ", all committed and pushed"
+		f.Summary = phrase.Count("git.clean", len(trees))
 	}
 	return f
 }
 
-func sayDirty(dirty []string, n int) string {
-	s := fmt.Sprintf("%d uncommitted", n)
-	if len(dirty) > 0 {
-		s += ": " + remote.Short(dirty[0][3:], 60)
-		if n > 1 {
-			s += ", …"
-		}
+func sayDirty(dirty []string, n int) phrase.Text {
+	if len(dirty) == 0 {
+		return phrase.Say("git.uncommitted", n)
 	}
-	return s
+	first := remote.Short(dirty[0][3:], 60)
+	if n > 1 {
+		first += ", …"
+	}
+	return phrase.Say("git.uncommitted.a", n, first)
 }

@@ -4,22 +4,21 @@ package release
 
 import (
 	"context"
-	"fmt"
-
 	"rentop/remote"
 	"rentop/remote/tmux"
+	"rentop/session/phrase"
 )
 
 func (m *Machine) checkJobs(ctx context.Context) finding {
 	if m.runner == nil {
-		return unknown(CheckJobs, m.offline, "connect, or type the name to go on without")
+		return unknown(CheckJobs, m.offline, phrase.Say("release.cure.connect"))
 	}
 	if m.d.Jobs == nil {
-		return unknown(CheckJobs, "nothing lists jobs here", "type the name to go on without")
+		return unknown(CheckJobs, phrase.Say("jobs.unlisted"), phrase.Say("release.cure.type"))
 	}
 	jobs, err := m.d.Jobs(ctx)
 	if err != nil {
-		return unknown(CheckJobs, why(err), "connect, or type the name to go on without")
+		return unknown(CheckJobs, why(err), phrase.Say("release.cure.connect"))
 	}
 	f := finding{Check: Check{ID: CheckJobs, State: Passed}, rests: map[string]string{}}
 	running := 0
@@ -32,16 +31,20 @@ func (m *Machine) checkJobs(ctx context.Context) finding {
 		if name == "" {
 			name = j.ID
 		}
+		detail := phrase.Say("jobs.one", remote.Short(j.Command, 120))
+		if j.State == tmux.Starting {
+			detail = phrase.Say("jobs.starting", remote.Short(j.Command, 120))
+		}
 		f.rests["job "+j.ID] = "running"
-		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 80), Size: -1, Detail: string(j.State) + ": " + remote.Short(j.Command, 120), Lost: true})
+		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 80), Size: -1, Detail: detail, Lost: true})
 	}
 	switch running {
 	case 0:
-		f.Summary = fmt.Sprintf("no job runs (%d ended)", len(jobs))
+		f.Summary = phrase.Say("jobs.none", len(jobs))
 	default:
 		f.State = Failed
-		f.Summary = count(running, "job") + " still running"
-		f.Cure = "wait for the end, or kill: rentop kill " + m.d.Instance + " JOB"
+		f.Summary = phrase.Count("jobs.running", running)
+		f.Cure = phrase.Say("jobs.cure", m.d.Instance)
 	}
 	return f
 }
@@ -52,29 +55,22 @@ func (m *Machine) checkCosts(ctx context.Context) finding {
 	if m.d.GoesOn != nil {
 		var err error
 		if list, err = m.d.GoesOn(ctx, m.goal); err != nil {
-			return unknown(CheckCosts, why(err), "look in the provider's console for disks, addresses and snapshots")
+			return unknown(CheckCosts, why(err), phrase.Say("costs.cure"))
 		}
 	} else {
-		list = []GoesOn{{What: "not known: no provider is configured", PerMonth: "?"}}
+		list = []GoesOn{{What: phrase.Say("costs.noprovider"), PerMonth: "?"}}
 	}
 	m.v.GoesOn = list
-	f.Summary = "nothing known goes on costing money"
+	f.Summary = phrase.Say("costs.none")
 	if len(list) > 0 {
-		f.Summary = count(len(list), "thing") + " may go on costing money"
+		f.Summary = phrase.Count("costs.some", len(list))
 	}
 	for _, g := range list {
 		per := g.PerMonth
 		if per == "" {
 			per = "?"
 		}
-		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(g.What, 120), Size: -1, Detail: per + " a month"})
+		f.Evidence = append(f.Evidence, Evidence{What: remote.Short(g.What.String(), 120), Size: -1, Detail: phrase.Say("costs.permonth", per)})
 	}
 	return f
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"rentop/remote"
 	"rentop/remote/provider"
+	"rentop/session/phrase"
 )
 
 // ErrStuck is wrapped by Run's error where the provider refused or does not
@@ -50,13 +52,13 @@ type Machine struct {
 	// Run's goroutine only.
 	rounds    int
 	runner    remote.Runner // nil: the instance did not answer at the beginning of the round,
-	offline   string        // for this reason
+	offline   phrase.Text   // for this reason
 	round     map[CheckID]finding
 	moving    map[string]bool // files seen to change while this run looked
 	pulled    map[string]bool // unsaved files that this run brought to Deps.PullDir, by their path below it
 	snapshots []takenSnapshot
 	declined  bool
-	snapNote  string
+	snapNote  phrase.Text
 	verified  map[string]fileStat // artifacts' files as they were hashed in this round, proven somewhere
 	proofs    map[string]proof    // the same by "path → place here"
 	scanned   *scan               // the last look at the file systems; nil where it failed
@@ -289,29 +291,29 @@ func (m *Machine) await(ctx context.Context) (Decision, error) {
 		case DecideName:
 			switch {
 			case m.goal == CheckOnly:
-				m.v.Why = "this is a check, nothing was done: begin a stop or a destroy to give the instance back"
+				m.v.Why = phrase.Say("why.checkonly")
 			case d.Name != m.d.Instance:
-				m.v.Why = fmt.Sprintf("the name typed is %q, not %q: nothing was done", remote.Short(d.Name, 60), m.d.Instance)
+				m.v.Why = phrase.Say("why.name", strconv.Quote(remote.Short(d.Name, 60)), strconv.Quote(m.d.Instance))
 			case d.Shown != m.v.Shown:
-				m.v.Why = "the list has changed since the name was typed: look again, then type it"
+				m.v.Why = phrase.Say("why.list")
 			default:
-				m.v.Why = ""
+				m.v.Why = nil
 				return d, nil
 			}
 		case DecideSnapshot:
 			if d.Snapshot == NoSnapshot || slices.Contains(m.v.Snapshots, d.Snapshot) {
-				m.v.Why = ""
+				m.v.Why = nil
 				return d, nil
 			}
-			m.v.Why = fmt.Sprintf("a %s snapshot cannot be taken here", d.Snapshot)
+			m.v.Why = ofKind(d.Snapshot, "snapshot.cannot.provider", "snapshot.cannot.portable")
 		case DecidePull:
 			if m.d.OpenTransport != nil && m.runner != nil {
-				m.v.Why = ""
+				m.v.Why = nil
 				return d, nil
 			}
-			m.v.Why = "nothing can be pulled: there is no connection to the instance"
+			m.v.Why = phrase.Say("why.nopull")
 		case DecideAgain, DecideCancel:
-			m.v.Why = ""
+			m.v.Why = nil
 			return d, nil
 		}
 		m.publish()
@@ -329,7 +331,7 @@ func (m *Machine) cancel(ctx context.Context) error {
 	if err := m.log(ctx, stepCancel, nil); err != nil {
 		return err
 	}
-	m.v.Why = ""
+	m.v.Why = nil
 	m.phase(Cancelled)
 	return nil
 }
@@ -370,13 +372,13 @@ func (m *Machine) log(ctx context.Context, step string, data any) error {
 }
 
 // startOver makes every check pending again and says why.
-func (m *Machine) startOver(ctx context.Context, why string) error {
-	if err := m.log(ctx, stepOver, whyData{why}); err != nil {
+func (m *Machine) startOver(ctx context.Context, why phrase.Text) error {
+	if err := m.log(ctx, stepOver, whyData{why.String()}); err != nil {
 		return err
 	}
 	m.requested, m.accepted = nil, false
 	m.v.Why = why
-	m.v.Proof = ""
+	m.v.Proof = nil
 	return nil
 }
 
@@ -404,7 +406,7 @@ func (m *Machine) store() {
 			continue
 		}
 		for _, e := range c.Evidence {
-			if !e.Lost || named[e.What] {
+			if !e.Lost || named[e.What] && e.What != theRest {
 				continue
 			}
 			named[e.What] = e.Size >= 0 // an artifact's file is an unsaved file too

@@ -61,7 +61,7 @@ func TestDestroyed(t *testing.T) {
 	w := newWorld(t)
 	w.fastEnv()
 	v, p, err := w.release(Destroy, typeName)
-	if err != nil || v.Phase != Review || v.Proof != "fake says gone (GONE)" || v.Cost != "25.61 CNY" || len(p.seen) != 1 {
+	if err != nil || v.Phase != Review || v.Proof.String() != "fake says gone (GONE)" || v.Cost != "25.61 CNY" || len(p.seen) != 1 {
 		t.Fatalf("%v\n%s", err, text(v))
 	}
 	if got := strings.Join(w.prov.calls, ","); got != "destroy i-1" {
@@ -76,7 +76,7 @@ func TestStopped(t *testing.T) {
 	w := newWorld(t)
 	w.fastEnv()
 	v, _, err := w.release(Stop, typeName)
-	if err != nil || v.Phase != Review || !strings.Contains(v.Proof, "stopped") {
+	if err != nil || v.Phase != Review || !strings.Contains(v.Proof.String(), "stopped") {
 		t.Fatalf("%v\n%s", err, text(v))
 	}
 	if got := strings.Join(w.prov.calls, ","); got != "stop i-1" {
@@ -100,7 +100,7 @@ func TestWrongName(t *testing.T) {
 			if err != nil || v.Phase != Cancelled || len(w.prov.calls) != 0 {
 				t.Fatalf("%v %v\n%s", err, w.prov.calls, text(v))
 			}
-			if len(p.seen) != 2 || p.seen[1].Why == "" {
+			if len(p.seen) != 2 || p.seen[1].Why.String() == "" {
 				t.Errorf("the person was not told: %d pictures", len(p.seen))
 			}
 		})
@@ -143,7 +143,7 @@ func TestChangedAfterProof(t *testing.T) {
 			if err != nil || v.Phase != Cancelled || len(w.prov.calls) != 0 {
 				t.Fatalf("%v %v\n%s", err, w.prov.calls, text(v))
 			}
-			if len(p.seen) != 2 || !strings.Contains(p.seen[1].Why, "changed between the proof and the teardown") {
+			if len(p.seen) != 2 || !strings.Contains(p.seen[1].Why.String(), "changed between the proof and the teardown") {
 				t.Errorf("the person was not told: %+v", p.seen)
 			}
 		})
@@ -165,7 +165,7 @@ func TestChangedAtTheLastLook(t *testing.T) {
 			prev := w.deps.Changed
 			w.deps.Changed = func(v View) {
 				prev(v)
-				if v.Phase == Rechecking && line(v, CheckJobs).Summary == "a last look" && !done {
+				if v.Phase == Rechecking && line(v, CheckJobs).Summary.String() == "a last look" && !done {
 					done = true
 					change(w)
 				}
@@ -190,7 +190,7 @@ func TestMovingFile(t *testing.T) {
 	if err != nil || v.Phase != Review || len(p.seen) != 2 {
 		t.Fatalf("%v, %d pictures\n%s", err, len(p.seen), text(v))
 	}
-	if e := line(p.seen[1], CheckUnsaved).Evidence; len(e) != 1 || e[0].Detail != "is being written" {
+	if e := line(p.seen[1], CheckUnsaved).Evidence; len(e) != 1 || e[0].Detail.String() != "is being written" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -221,8 +221,8 @@ func TestProviderFaults(t *testing.T) {
 			if v.Phase != c.phase || errors.Is(err, ErrStuck) != c.stuck || len(w.prov.calls) != c.calls {
 				t.Fatalf("%v %v\n%s", err, w.prov.calls, text(v))
 			}
-			if c.stuck && !strings.Contains(v.Why, "still billed") {
-				t.Errorf("why: %s", v.Why)
+			if c.stuck && !strings.Contains(v.Why.String(), "still billed") {
+				t.Errorf("why: %s", v.Why.String())
 			}
 			if c.phase == Review && w.prov.state != provider.Gone {
 				t.Errorf("review, but the machine is %s", w.prov.state)
@@ -239,7 +239,7 @@ func TestGoneButAnswers(t *testing.T) {
 	w.prov.id, w.prov.fault = "another", acceptedNotOK
 	w.prov.before = nil
 	v, p, err := w.release(Destroy, typeName)
-	if err != nil || len(p.seen) != 1 || !strings.Contains(v.Why, "still answers") {
+	if err != nil || len(p.seen) != 1 || !strings.Contains(v.Why.String(), "still answers") {
 		t.Fatalf("%v, %d pictures\n%s", err, len(p.seen), text(v))
 	}
 }
@@ -288,7 +288,7 @@ func TestPlainSSH(t *testing.T) {
 	w.fastEnv()
 	w.deps.Provider, w.deps.ProviderID = nil, ""
 	v, _, err := w.release(Destroy, typeName)
-	if !errors.Is(err, ErrHandedOver) || v.Phase != Stuck || v.Proof != "" || !strings.Contains(v.Why, "provider's console") {
+	if !errors.Is(err, ErrHandedOver) || v.Phase != Stuck || v.Proof.String() != "" || !strings.Contains(v.Why.String(), "provider's console") {
 		t.Fatalf("%v\n%s", err, text(v))
 	}
 	if m, err := Resume(t.Context(), w.deps); m != nil || err != nil {
@@ -362,7 +362,7 @@ func TestCheckOnly(t *testing.T) {
 	w.there("data/x", "nowhere else")
 	pull := func(View) Decision { return Decision{Kind: DecidePull} }
 	var typed string
-	v, p, err := w.release(CheckOnly, typeName, func(v View) Decision { typed = v.Why; return pull(v) }, cancel)
+	v, p, err := w.release(CheckOnly, typeName, func(v View) Decision { typed = v.Why.String(); return pull(v) }, cancel)
 	if err != nil || v.Phase != Cancelled || len(p.seen) != 3 {
 		t.Fatalf("%v, %s, %d pictures", err, v.Phase, len(p.seen))
 	}

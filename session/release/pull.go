@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"rentop/remote"
+	"rentop/session/phrase"
 	treesync "rentop/sync"
 )
 
@@ -46,10 +48,10 @@ func (m *Machine) pull(ctx context.Context) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		done.Error = why(err)
-		m.v.Why = "the pull failed: " + done.Error
+		done.Error = remote.Short(err.Error(), 300)
+		m.v.Why = phrase.Say("why.pull", done.Error)
 	} else if done.Failed > 0 {
-		m.v.Why = count(done.Failed, "file") + " could not be pulled: " + done.First
+		m.v.Why = phrase.Count("why.pulled", done.Failed, done.First)
 	}
 	return m.log(ctx, stepPulled, done)
 }
@@ -143,7 +145,7 @@ func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to stri
 		return err
 	}
 	n := 0
-	say := m.counting(id, "pulling", len(list))
+	say := m.counting(id, "why.pulling", len(list))
 	err := t.Fetch(ctx, from, to, list, quiet{}, func(e treesync.Entry, err error) {
 		n++
 		say(n)
@@ -151,7 +153,7 @@ func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to stri
 		switch {
 		case err != nil:
 			done.Failed++
-			done.First = cmp.Or(done.First, why(err))
+			done.First = cmp.Or(done.First, remote.Short(err.Error(), 300))
 		case id == CheckUnsaved:
 			m.pulled[e.Path] = true
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rentop/remote/provider"
+	"rentop/session/phrase"
 )
 
 // CheckID names a line of the checklist, in the order they are done.
@@ -40,17 +41,17 @@ const (
 type Check struct {
 	ID       CheckID
 	State    CheckState
-	Summary  string     // one sentence
-	Evidence []Evidence // what would be lost first, by size
+	Summary  phrase.Text // one sentence
+	Evidence []Evidence  // what would be lost first, by size
 	At       time.Time
-	Cure     string // what to do about a failure, "" where passed
+	Cure     phrase.Text // what to do about a failure; none where passed
 }
 
 // Evidence is one thing that a check found.
 type Evidence struct {
 	What   string // a path, a job, a git tree; cleaned
 	Size   int64  // bytes; -1 where it has none
-	Detail string
+	Detail phrase.Text
 	Lost   bool // would be lost
 }
 
@@ -85,7 +86,7 @@ type View struct {
 	Goal       Goal
 	Phase      Phase
 	Checks     []Check
-	Why        string // for Stuck, and why a recheck started over
+	Why        phrase.Text // for Stuck, and why a recheck started over
 	Lost       []Evidence
 	LostSize   int64
 	GoesOn     []GoesOn // what costs money afterwards
@@ -96,7 +97,7 @@ type View struct {
 	Shown      string         // names exactly this picture; a typed name carries it back
 	StartedAt  time.Time
 	Resumed    bool           // this is a run that an earlier rentop left unfinished
-	Proof      string         // the provider's word at the end
+	Proof      phrase.Text    // the provider's word at the end
 	Ended      provider.State // the same as a state; "" before
 	Cost       string         // the review's line; "?" where unknown
 }
@@ -115,6 +116,6 @@ func (v View) Fails() []Check {
 // GoesOn is one thing that costs money after the teardown. PerMonth is a
 // decimal with its currency, "?" where unknown.
 type GoesOn struct {
-	What     string
+	What     phrase.Text
 	PerMonth string
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"rentop/remote"
+	"rentop/session/phrase"
 )
 
 // order is the order of the lines as shown.
@@ -38,9 +39,9 @@ func (f finding) digest() string {
 
 // unknown is the finding of a check that could not be made. All reasons rest
 // upon the same thing: that nothing is known.
-func unknown(id CheckID, why, cure string) finding {
+func unknown(id CheckID, why, cure phrase.Text) finding {
 	return finding{
-		Check: Check{ID: id, State: Unknown, Summary: "could not be checked: " + why, Cure: cure},
+		Check: Check{ID: id, State: Unknown, Summary: phrase.Say("release.unchecked").Then(why), Cure: cure},
 		rests: map[string]string{"": "unknown"},
 	}
 }
@@ -67,9 +68,9 @@ func (m *Machine) set(f finding) {
 }
 
 // active shows that a check is under way and how far it is.
-func (m *Machine) active(id CheckID, summary string) {
+func (m *Machine) active(id CheckID, summary phrase.Text) {
 	c := &m.v.Checks[slices.Index(order, id)]
-	c.State, c.Summary, c.Evidence, c.Cure = Active, summary, nil, ""
+	c.State, c.Summary, c.Evidence, c.Cure = Active, summary, nil, nil
 	m.publish()
 }
 
@@ -105,7 +106,7 @@ func (m *Machine) checks(ctx context.Context) error {
 		{CheckCosts, m.checkCosts},
 	}
 	for _, s := range steps {
-		m.active(s.id, "")
+		m.active(s.id, nil)
 		if err := m.log(ctx, stepCheck, checkData{ID: s.id}); err != nil {
 			return err
 		}
@@ -113,7 +114,7 @@ func (m *Machine) checks(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := m.log(ctx, stepChecked, checkData{ID: s.id, State: f.State, Summary: f.Summary}); err != nil {
+		if err := m.log(ctx, stepChecked, checkData{ID: s.id, State: f.State, Summary: f.Summary.String()}); err != nil {
 			return err
 		}
 		m.set(f)
@@ -124,9 +125,9 @@ func (m *Machine) checks(ctx context.Context) error {
 // connect finds out once a round whether the instance answers: a dead one must
 // not be waited for in every line.
 func (m *Machine) connect(ctx context.Context) {
-	m.runner, m.offline = m.d.Runner, ""
+	m.runner, m.offline = m.d.Runner, nil
 	if m.runner == nil {
-		m.offline = "there is no connection"
+		m.offline = phrase.Say("release.offline")
 		return
 	}
 	err := m.runner.Run(ctx, remote.Cmd{Script: "exit 0"})
@@ -136,46 +137,47 @@ func (m *Machine) connect(ctx context.Context) {
 }
 
 // recheck does every check again behind the picture that was approved and
-// returns what differs from it, "" where nothing does.
-func (m *Machine) recheck(ctx context.Context) (string, error) {
+// returns what differs from it; no text where nothing does.
+func (m *Machine) recheck(ctx context.Context) (phrase.Text, error) {
 	shown, picture := m.round, slices.Clone(m.v.Checks)
 	goesOn := m.v.GoesOn
 	m.phase(Rechecking)
 	m.resetChecks()
 	err := m.cancellable(ctx, m.checks)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	changed := m.differences(shown, m.round)
 	if len(changed) == 0 {
 		changed = m.lastLook(ctx, shown[CheckJobs])
 		if err := ctx.Err(); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	if len(changed) > 0 {
 		return sayChanged(changed), nil
 	}
 	m.round, m.v.Checks, m.v.GoesOn = shown, picture, goesOn
-	return "", nil
+	return nil, nil
 }
 
 // lastLook compares without hashing what the long recheck read first: sizes and
 // times of every artifact on both sides, of every file that changed, and the jobs.
 func (m *Machine) lastLook(ctx context.Context, jobs finding) []string {
-	m.active(CheckJobs, "a last look")
+	m.active(CheckJobs, phrase.Say("release.lastlook"))
 	changed := append(m.artifactsMoved(ctx), m.filesMoved(ctx)...)
 	changed = append(changed, m.copiesMoved()...)
 	return append(changed, m.differences(map[CheckID]finding{CheckJobs: jobs}, map[CheckID]finding{CheckJobs: m.checkJobs(ctx)})...)
 }
 
-func sayChanged(changed []string) string {
+func sayChanged(changed []string) phrase.Text {
 	const show = 3
 	s := strings.Join(changed[:min(show, len(changed))], ", ")
+	say := phrase.Say("why.changed", s)
 	if n := len(changed) - show; n > 0 {
-		s += fmt.Sprintf(" and %d more", n)
+		say = phrase.List(say, phrase.Say("release.more", n))
 	}
-	return "something changed between the proof and the teardown, so everything is checked again: " + s
+	return say
 }
 
 // differences names what is not equal in two rounds. A file that was lost in
@@ -220,7 +222,7 @@ func union(a, b map[string]string) map[string]string {
 }
 
 // why makes one short sentence of an error from the instance.
-func why(err error) string { return remote.Short(err.Error(), 300) }
+func why(err error) phrase.Text { return phrase.Plain(remote.Short(err.Error(), 300)) }
 
 // stdin makes NUL-ended records for a script.
 func stdin(items []string) io.Reader {

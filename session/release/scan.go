@@ -75,7 +75,7 @@ type scan struct {
 // scan looks once. A scan that did not come whole is an error.
 func (m *Machine) scan(ctx context.Context) (*scan, error) {
 	if m.runner == nil {
-		return nil, errors.New(m.offline)
+		return nil, errors.New(m.offline.String())
 	}
 	s := &scan{packaged: map[string]bool{}}
 	whole := false

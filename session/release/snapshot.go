@@ -14,6 +14,7 @@ import (
 	"regexp"
 
 	"rentop/remote"
+	"rentop/session/phrase"
 )
 
 type takenSnapshot struct {
@@ -34,9 +35,9 @@ func (m *Machine) replaySnapshot(e Entry) {
 	}
 	switch {
 	case e.Step == stepSnap && s.Kind == ProviderSnapshot:
-		m.snapNote = "a provider snapshot was requested before rentop ended; whether it exists is not known: look in the console"
+		m.snapNote = phrase.Say("snapshot.lost")
 	case e.Step == stepSnapped:
-		m.snapNote = ""
+		m.snapNote = nil
 		if s.Error == "" {
 			m.snapshots = append(m.snapshots, s)
 		}
@@ -47,31 +48,31 @@ func (m *Machine) replaySnapshot(e Entry) {
 func (m *Machine) checkSnapshot(ctx context.Context) finding {
 	f := finding{Check: Check{ID: CheckSnapshot, State: Offered}, rests: map[string]string{}}
 	for _, s := range m.snapshots {
-		e := Evidence{What: remote.Short(s.ID, 120), Size: -1, Detail: "kept and billed by the provider"}
+		e := Evidence{What: remote.Short(s.ID, 120), Size: -1, Detail: phrase.Say("snapshot.billed")}
 		if s.Kind == PortableSnapshot {
-			e = Evidence{What: s.File, Size: s.Size, Detail: "read back: " + count(s.Files, "file") + ", SHA-256 " + s.SHA256}
+			e = Evidence{What: s.File, Size: s.Size, Detail: phrase.Count("snapshot.readback", s.Files, s.SHA256)}
 			if _, err := provenArchive(ctx, s); err != nil {
 				f.State = Failed
-				f.Cure = "take it again"
-				e.Detail, e.Lost = err.Error(), true
+				f.Cure = phrase.Say("snapshot.cure")
+				e.Detail, e.Lost = why(err), true
 			}
 		}
 		f.Evidence = append(f.Evidence, e)
-		f.rests[s.ID+s.File] = s.SHA256 + e.Detail
+		f.rests[s.ID+s.File] = s.SHA256 + e.Detail.String()
 	}
 	switch {
 	case f.State == Failed:
-		f.Summary = "a snapshot that was taken is not whole any more"
+		f.Summary = phrase.Say("snapshot.broken")
 	case len(m.snapshots) > 0:
-		f.State, f.Summary = Passed, count(len(m.snapshots), "snapshot")+" taken"
-	case m.snapNote != "":
+		f.State, f.Summary = Passed, phrase.Count("snapshot.taken", len(m.snapshots))
+	case len(m.snapNote) > 0:
 		f.Summary = m.snapNote
 	case m.declined:
-		f.State, f.Summary = Passed, "declined"
+		f.State, f.Summary = Passed, phrase.Say("snapshot.declined")
 	case len(m.v.Snapshots) == 0:
-		f.State, f.Summary = Passed, "none can be taken here"
+		f.State, f.Summary = Passed, phrase.Say("snapshot.impossible")
 	default:
-		f.Summary = "none taken; one can be taken now"
+		f.Summary = phrase.Say("snapshot.offered")
 	}
 	return f
 }
@@ -79,7 +80,7 @@ func (m *Machine) checkSnapshot(ctx context.Context) finding {
 // snapshot does what the person decided and records it before and after. That
 // it failed is shown, not returned.
 func (m *Machine) snapshot(ctx context.Context, d Decision) error {
-	m.snapNote = ""
+	m.snapNote = nil
 	if d.Snapshot == NoSnapshot {
 		m.declined = true
 		return nil
@@ -89,7 +90,7 @@ func (m *Machine) snapshot(ctx context.Context, d Decision) error {
 		return err
 	}
 	m.v.Phase = Saving
-	m.active(CheckSnapshot, "taking a "+string(d.Snapshot)+" snapshot")
+	m.active(CheckSnapshot, ofKind(d.Snapshot, "snapshot.taking.provider", "snapshot.taking.portable"))
 	taken := before
 	err := m.cancellable(ctx, func(ctx context.Context) (err error) {
 		if d.Snapshot == ProviderSnapshot {
@@ -105,12 +106,20 @@ func (m *Machine) snapshot(ctx context.Context, d Decision) error {
 	}
 	if err != nil {
 		taken = before
-		taken.Error = why(err)
-		m.snapNote = "the " + string(d.Snapshot) + " snapshot failed: " + taken.Error
+		taken.Error = remote.Short(err.Error(), 300)
+		m.snapNote = ofKind(d.Snapshot, "snapshot.failed.provider", "snapshot.failed.portable", taken.Error)
 	} else {
 		m.snapshots = append(m.snapshots, taken)
 	}
 	return m.log(ctx, stepSnapped, taken)
+}
+
+// ofKind says one thing about a provider's snapshot and another about a portable one.
+func ofKind(k SnapshotKind, provider, portable phrase.ID, args ...any) phrase.Text {
+	if k == ProviderSnapshot {
+		return phrase.Say(provider, args...)
+	}
+	return phrase.Say(portable, args...)
 }
 
 var notPlain = regexp.MustCompile(`[^A-Za-z0-9._-]+`)

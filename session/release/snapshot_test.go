@@ -37,7 +37,7 @@ func TestPortableSnapshot(t *testing.T) {
 		t.Errorf("%d lost at first", n)
 	}
 	after := p.seen[1]
-	if c := line(after, CheckSnapshot); c.State != Passed || len(c.Evidence) != 1 || !strings.Contains(c.Evidence[0].Detail, "read back") {
+	if c := line(after, CheckSnapshot); c.State != Passed || len(c.Evidence) != 1 || !strings.Contains(c.Evidence[0].Detail.String(), "read back") {
 		t.Errorf("%+v", c)
 	}
 	if len(after.Lost) != 0 {
@@ -117,7 +117,7 @@ func TestSnapshotFails(t *testing.T) {
 				t.Fatalf("%v\n%s", err, text(v))
 			}
 			got := line(p.seen[1], CheckSnapshot)
-			if got.State != Offered || !strings.Contains(got.Summary, c.says) {
+			if got.State != Offered || !strings.Contains(got.Summary.String(), c.says) {
 				t.Errorf("%+v", got)
 			}
 			if list, _ := filepath.Glob(filepath.Join(w.deps.SnapshotDir, "*.tar.[gz]*[tz]")); len(list) != 0 {
@@ -174,11 +174,11 @@ func TestProviderSnapshot(t *testing.T) {
 	w.fastEnv()
 	w.prov.snapshot = errors.New("quota")
 	v, _, err = w.release(Destroy, take, cancel)
-	if c := line(v, CheckSnapshot); err != nil || c.State != Offered || !strings.Contains(c.Summary, "quota") {
+	if c := line(v, CheckSnapshot); err != nil || c.State != Offered || !strings.Contains(c.Summary.String(), "quota") {
 		t.Fatalf("%v %+v", err, c)
 	}
 	decline := func(View) Decision { return Decision{Kind: DecideSnapshot, Snapshot: NoSnapshot} }
-	if v, _, err = w.release(Destroy, decline, cancel); err != nil || line(v, CheckSnapshot).Summary != "declined" {
+	if v, _, err = w.release(Destroy, decline, cancel); err != nil || line(v, CheckSnapshot).Summary.String() != "declined" {
 		t.Fatalf("%v %+v", err, line(v, CheckSnapshot))
 	}
 }
@@ -232,7 +232,7 @@ func TestSnapshotsAfterACrash(t *testing.T) {
 		t.Errorf("%s", text(v))
 	}
 	die(ProviderSnapshot, "before the end")
-	if v := resumed(); !strings.Contains(line(v, CheckSnapshot).Summary, "not known") {
+	if v := resumed(); !strings.Contains(line(v, CheckSnapshot).Summary.String(), "not known") {
 		t.Errorf("%s", text(v))
 	}
 }

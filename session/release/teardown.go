@@ -7,10 +7,12 @@ package release
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"rentop/remote"
 	"rentop/remote/provider"
+	"rentop/session/phrase"
 )
 
 // approved re-checks and tears down. done is false where it must start over.
@@ -25,7 +27,7 @@ func (m *Machine) approved(ctx context.Context) (done bool, err error) {
 	if m.isCancelled() {
 		return true, m.cancel(ctx)
 	}
-	if changed != "" {
+	if len(changed) > 0 {
 		return false, m.startOver(ctx, changed)
 	}
 	for i, c := range m.v.Checks {
@@ -43,7 +45,7 @@ func (m *Machine) approved(ctx context.Context) (done bool, err error) {
 		if err != nil {
 			return true, err
 		}
-		return false, m.startOver(ctx, "another rentop has asked the provider for a teardown meanwhile")
+		return false, m.startOver(ctx, phrase.Say("why.another"))
 	}
 	if done, err := m.alreadyThere(ctx); done || err != nil {
 		return true, err
@@ -56,7 +58,7 @@ func (m *Machine) approved(ctx context.Context) (done bool, err error) {
 		if m.reached(st.State) {
 			return true, m.finish(ctx, st)
 		}
-		return false, m.startOver(ctx, fmt.Sprintf("the provider was changing the instance (now %q), so everything is checked again", word(st)))
+		return false, m.startOver(ctx, phrase.Say("why.changing", word(st)))
 	}
 	return m.tearDown(ctx)
 }
@@ -69,8 +71,7 @@ func (m *Machine) handOver(ctx context.Context) error {
 	if err := m.log(ctx, stepHanded, nil); err != nil {
 		return err
 	}
-	m.v.Why = "rentop knows no provider for this instance and cannot " + string(m.goal) +
-		" it: do it in the provider's console now; it is billed until you do, and rentop cannot see when that is"
+	m.v.Why = m.ofGoal("why.hand.stop", "why.hand.destroy")
 	m.v.Cost = m.d.Cost(ctx)
 	m.phase(Stuck)
 	return fmt.Errorf("release %s: checked, not torn down: %w", m.d.Instance, ErrHandedOver)
@@ -99,7 +100,7 @@ func (m *Machine) tearDown(ctx context.Context) (done bool, err error) {
 	if err := m.log(ctx, stepTeardown, t); err != nil {
 		return true, err
 	}
-	m.v.Why = ""
+	m.v.Why = nil
 	m.phase(Tearing)
 	err = m.call(ctx, func(ctx context.Context) error {
 		if m.goal == Stop {
@@ -109,7 +110,7 @@ func (m *Machine) tearDown(ctx context.Context) (done bool, err error) {
 	})
 	deadline := m.d.Timing.Prove
 	if err != nil {
-		t.Error = why(err)
+		t.Error = remote.Short(err.Error(), 300)
 		deadline = m.d.Timing.Refused
 	}
 	// The answer is written also where ctx ended during the call.
@@ -134,12 +135,11 @@ func (m *Machine) resumeTeardown(ctx context.Context) (done bool, err error) {
 	case st.State == provider.Changing || st.State == provider.Unknown:
 		return m.proveOrStuck(ctx, m.d.Timing.Prove, "")
 	}
-	asked := "may have been requested"
+	asked := phrase.Say("why.asked", word(st))
 	if m.accepted {
-		asked = "was requested and accepted"
+		asked = phrase.Say("why.accepted", word(st))
 	}
-	return false, m.startOver(ctx, fmt.Sprintf("a teardown %s before rentop ended, but the provider says %q: still billed, and everything is checked again",
-		asked, word(st)))
+	return false, m.startOver(ctx, asked)
 }
 
 // alreadyThere ends the run where the provider says that there is nothing left
@@ -178,9 +178,9 @@ func (m *Machine) proveOrStuck(ctx context.Context, deadline time.Duration, refu
 		if m.reached(st.State) {
 			return true, m.finish(ctx, st)
 		}
-		if say := m.sayStuck(st, refusal); say != m.v.Why || m.v.Phase != Stuck {
+		if say := m.sayStuck(st, refusal); say.String() != m.v.Why.String() || m.v.Phase != Stuck {
 			m.v.Why = say
-			if err := m.log(ctx, stepStuck, whyData{say}); err != nil {
+			if err := m.log(ctx, stepStuck, whyData{say.String()}); err != nil {
 				return true, err
 			}
 		}
@@ -195,7 +195,7 @@ func (m *Machine) proveOrStuck(ctx context.Context, deadline time.Duration, refu
 		case heard && d.Kind == DecideCancel:
 			return true, m.cancel(ctx)
 		case heard:
-			return false, m.startOver(ctx, "the teardown was not confirmed, so everything is checked again before the next try")
+			return false, m.startOver(ctx, phrase.Say("why.unconfirmed"))
 		}
 		if st, err = m.poll(ctx, 0, m.reached); err != nil {
 			return true, err
@@ -227,19 +227,28 @@ func (m *Machine) stuckWait(ctx context.Context) (d Decision, heard bool, err er
 	}
 }
 
-func (m *Machine) sayStuck(st provider.Status, refusal string) string {
-	s := fmt.Sprintf("the provider does not confirm the %s (it says %q)", m.goal, word(st))
+func (m *Machine) sayStuck(st provider.Status, refusal string) phrase.Text {
+	s := m.ofGoal("stuck.stop", "stuck.destroy", word(st))
 	if refusal != "" {
-		s = fmt.Sprintf("the provider refused the %s (%s) and says %q", m.goal, refusal, word(st))
+		s = m.ofGoal("refused.stop", "refused.destroy", refusal, word(st))
 	}
-	return s + ": take it as still billed, try again or look in its console"
+	return s.Then(phrase.Say("stuck.cure"))
 }
 
+// ofGoal says one thing about a stop and another about a destroy.
+func (m *Machine) ofGoal(stop, destroy phrase.ID, args ...any) phrase.Text {
+	if m.goal == Stop {
+		return phrase.Say(stop, args...)
+	}
+	return phrase.Say(destroy, args...)
+}
+
+// word is what the provider said, in quotes.
 func word(st provider.Status) string {
 	if st.Detail != "" {
-		return remote.Short(st.Detail, 200)
+		return strconv.Quote(remote.Short(st.Detail, 200))
 	}
-	return string(st.State)
+	return strconv.Quote(string(st.State))
 }
 
 // poll asks with backoff until an answer is enough or the deadline passed, and
@@ -259,7 +268,7 @@ func (m *Machine) poll(ctx context.Context, deadline time.Duration, enough func(
 			return st, ctx.Err()
 		}
 		if err != nil {
-			st = provider.Status{State: provider.Unknown, Detail: "no answer: " + why(err)}
+			st = provider.Status{State: provider.Unknown, Detail: "no answer: " + remote.Short(err.Error(), 300)}
 		}
 		left := end.Sub(m.d.Clock.Now())
 		if enough(st.State) || left <= 0 {
@@ -293,16 +302,19 @@ func (m *Machine) finish(ctx context.Context, st provider.Status) error {
 	if err := m.log(ctx, stepProof, proofData{State: string(st.State), Detail: remote.Short(st.Detail, 200)}); err != nil {
 		return err
 	}
-	m.v.Ended, m.v.Proof = st.State, fmt.Sprintf("%s says %s", m.d.kind(), st.State)
-	if st.Detail != "" && st.Detail != string(st.State) {
-		m.v.Proof += fmt.Sprintf(" (%s)", remote.Short(st.Detail, 200))
+	m.v.Ended, m.v.Proof = st.State, phrase.Say("proof.gone", m.d.kind())
+	if st.State == provider.Stopped {
+		m.v.Proof = phrase.Say("proof.stopped", m.d.kind())
 	}
-	m.v.Why = ""
+	if st.Detail != "" && st.Detail != string(st.State) {
+		m.v.Proof = m.v.Proof.Then(phrase.Say("proof.detail", remote.Short(st.Detail, 200)))
+	}
+	m.v.Why = nil
 	if st.State == provider.Stopped && st.Billed != nil && *st.Billed {
-		m.v.Why = "stopped, but the provider says that computing is still charged in this state: destroy it to end that"
+		m.v.Why = phrase.Say("why.charged")
 	}
 	if m.answers(ctx) {
-		m.v.Why = fmt.Sprintf("the provider says %q, but the instance still answers: look in the provider's console, it may be billed", word(st))
+		m.v.Why = phrase.Say("why.answers", word(st))
 	}
 	if f := m.checkCosts(ctx); f.State != Unknown {
 		m.round[CheckCosts] = f

@@ -23,6 +23,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/provider"
 	"rentop/remote/tmux"
+	"rentop/session/phrase"
 	treesync "rentop/sync"
 )
 
@@ -238,9 +239,11 @@ func newWorld(t testing.TB) *world {
 		Roots:     []string{w.home},
 		PullDir:   filepath.Join(w.here, "saved"), EnvDir: filepath.Join(w.here, "env"), SnapshotDir: filepath.Join(w.here, "snap"),
 		OpenTransport: func(context.Context) (treesync.Transport, error) { return copyTransport{}, nil },
-		GoesOn:        func(context.Context, Goal) ([]GoesOn, error) { return []GoesOn{{"disk 100 GB", "35.00 CNY"}}, nil },
-		Cost:          func(context.Context) string { return "25.61 CNY" },
-		Journal:       w.journal, Clock: w.clock,
+		GoesOn: func(context.Context, Goal) ([]GoesOn, error) {
+			return []GoesOn{{phrase.Plain("disk 100 GB"), "35.00 CNY"}}, nil
+		},
+		Cost:    func(context.Context) string { return "25.61 CNY" },
+		Journal: w.journal, Clock: w.clock,
 	}
 	w.deps.Changed = func(v View) { w.lastView = v }
 	return w
@@ -326,7 +329,7 @@ func text(v View) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s: %s\n", v.Goal, v.Instance, v.Phase)
 	for _, c := range v.Checks {
-		fmt.Fprintf(&b, "%-8s %-11s %s\n", c.State, c.ID, c.Summary)
+		fmt.Fprintf(&b, "%-8s %-11s %s\n", c.State, c.ID, c.Summary.String())
 		for _, e := range c.Evidence {
 			mark := " "
 			if e.Lost {
@@ -336,19 +339,19 @@ func text(v View) string {
 			if e.Size >= 0 {
 				fmt.Fprintf(&b, " (%d)", e.Size)
 			}
-			if e.Detail != "" {
-				fmt.Fprintf(&b, ": %s", e.Detail)
+			if e.Detail.String() != "" {
+				fmt.Fprintf(&b, ": %s", e.Detail.String())
 			}
 			b.WriteByte('\n')
 		}
-		if c.Cure != "" {
-			fmt.Fprintf(&b, "      cure: %s\n", c.Cure)
+		if c.Cure.String() != "" {
+			fmt.Fprintf(&b, "      cure: %s\n", c.Cure.String())
 		}
 	}
 	fmt.Fprintf(&b, "lost: %d (%d bytes)\n", len(v.Lost), v.LostSize)
 	for _, g := range v.GoesOn {
 		fmt.Fprintf(&b, "goes on: %s %s\n", g.What, g.PerMonth)
 	}
-	fmt.Fprintf(&b, "why: %s\nproof: %s\ncost: %s\n", v.Why, v.Proof, v.Cost)
+	fmt.Fprintf(&b, "why: %s\nproof: %s\ncost: %s\n", v.Why.String(), v.Proof.String(), v.Cost)
 	return b.String()
 }

@@ -37,10 +37,11 @@ func (l *checklist) show(v release.View) {
 			fmt.Fprintf(l.out, "%s …\n", v.Phase)
 		}
 	}
-	if v.Why != "" && v.Why != l.why {
-		fmt.Fprintln(l.out, remote.Clean(v.Why))
+	why := v.Why.String()
+	if why != "" && why != l.why {
+		fmt.Fprintln(l.out, why)
 	}
-	l.why = v.Why
+	l.why = why
 	if v.Phase == release.Rechecking {
 		return
 	}
@@ -49,7 +50,7 @@ func (l *checklist) show(v release.View) {
 		if !known {
 			continue
 		}
-		text := fmt.Sprintf("%-6s  %-11s  %s\n", mark, c.ID, remote.Clean(c.Summary))
+		text := fmt.Sprintf("%-6s  %-11s  %s\n", mark, c.ID, c.Summary)
 		if l.lines[c.ID] != text {
 			l.lines[c.ID] = text
 			io.WriteString(l.out, text)
@@ -69,13 +70,13 @@ func (l *checklist) evidence(c release.Check) {
 			size = sync.Size(e.Size)
 		}
 		fmt.Fprintf(l.out, "        %9s  %s", size, remote.Clean(e.What))
-		if e.Detail != "" {
-			fmt.Fprintf(l.out, "  (%s)", remote.Clean(e.Detail))
+		if len(e.Detail) > 0 {
+			fmt.Fprintf(l.out, "  (%s)", e.Detail)
 		}
 		fmt.Fprintln(l.out)
 	}
-	if c.Cure != "" {
-		fmt.Fprintf(l.out, "                   → %s\n", remote.Clean(c.Cure))
+	if len(c.Cure) > 0 {
+		fmt.Fprintf(l.out, "                   → %s\n", c.Cure)
 	}
 }
 
@@ -85,7 +86,7 @@ func (l *checklist) end(v release.View) {
 		fmt.Fprintf(l.out, "would be lost: %d, %s\n", n, sync.Size(v.LostSize))
 	}
 	for _, g := range v.GoesOn {
-		fmt.Fprintf(l.out, "goes on costing: %s: %s a month\n", remote.Clean(g.What), g.PerMonth)
+		fmt.Fprintf(l.out, "goes on costing: %s: %s a month\n", g.What, g.PerMonth)
 	}
 	if v.Goal == release.Stop && v.StopNote != "" {
 		fmt.Fprintln(l.out, remote.Clean(v.StopNote))
@@ -132,14 +133,14 @@ type goesOn struct {
 func releaseOf(v release.View) released {
 	r := released{
 		ID: v.ID, Instance: v.Instance, Goal: string(v.Goal), Phase: string(v.Phase), Checks: []check{},
-		Lost: evidenceOf(v.Lost), LostBytes: v.LostSize, GoesOn: []goesOn{}, Why: v.Why, Proof: v.Proof, Cost: v.Cost,
+		Lost: evidenceOf(v.Lost), LostBytes: v.LostSize, GoesOn: []goesOn{}, Why: v.Why.String(), Proof: v.Proof.String(), Cost: v.Cost,
 		StartedAt: instant(v.StartedAt), Resumed: v.Resumed,
 	}
 	for _, c := range v.Checks {
-		r.Checks = append(r.Checks, check{string(c.ID), string(c.State), c.Summary, evidenceOf(c.Evidence), c.Cure})
+		r.Checks = append(r.Checks, check{string(c.ID), string(c.State), c.Summary.String(), evidenceOf(c.Evidence), c.Cure.String()})
 	}
 	for _, g := range v.GoesOn {
-		r.GoesOn = append(r.GoesOn, goesOn(g))
+		r.GoesOn = append(r.GoesOn, goesOn{g.What.String(), g.PerMonth})
 	}
 	return r
 }
@@ -147,7 +148,7 @@ func releaseOf(v release.View) released {
 func evidenceOf(list []release.Evidence) []evidence {
 	out := []evidence{}
 	for _, e := range list {
-		x := evidence{What: e.What, Detail: e.Detail, Lost: e.Lost}
+		x := evidence{What: e.What, Detail: e.Detail.String(), Lost: e.Lost}
 		if e.Size >= 0 {
 			x.Size = &e.Size
 		}

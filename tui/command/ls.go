@@ -107,7 +107,7 @@ func settled(s session.State) bool {
 func listing(v session.View) listed {
 	m := v.Meter
 	l := listed{
-		Name: v.Name, State: string(v.State), Reason: v.Reason, Address: v.Address, Provider: v.Provider,
+		Name: v.Name, State: string(v.State), Reason: v.Reason.String(), Address: v.Address, Provider: v.Provider,
 		GPUs: []string{}, Rate: rate(m.PerHour), Cost: money(m.Cost, 2), AtLeast: money(m.AtLeast, 2),
 		Today: money(m.Today, 2), BudgetLeft: money(m.BudgetLeft, 2), Missing: append([]string{}, m.Missing...),
 	}

@@ -127,10 +127,10 @@ func (r *releaser) run(ctx context.Context, goal release.Goal) (release.View, er
 // gives it.
 func (r *releaser) seen(ctx context.Context, v release.View) {
 	r.list.show(v)
-	if v.Phase != release.Waiting || r.answered == v.Shown+v.Why {
+	if v.Phase != release.Waiting || r.answered == v.Shown+v.Why.String() {
 		return
 	}
-	r.answered = v.Shown + v.Why
+	r.answered = v.Shown + v.Why.String()
 	d, err := r.decide(ctx, v)
 	if err != nil {
 		r.why, d = err, release.Decision{Kind: release.DecideCancel}

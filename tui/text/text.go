@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"rentop/session/phrase"
 )
 
 // Lang is one language's catalogue.
 type Lang struct {
 	Name string // "en", "zh"
 	m    map[string]string
+	said map[phrase.ID]string // templates of what session says
 }
 
 // Names lists the languages.
@@ -20,9 +23,9 @@ func Names() []string { return []string{"en", "zh"} }
 func Load(name string) (*Lang, error) {
 	switch lower := strings.ToLower(name); {
 	case strings.HasPrefix(lower, "zh"):
-		return &Lang{"zh", chinese()}, nil
+		return &Lang{"zh", chinese(), chinesePhrases()}, nil
 	case strings.HasPrefix(lower, "en"):
-		return &Lang{"en", english()}, nil
+		return &Lang{"en", english(), phrase.English()}, nil
 	}
 	return nil, fmt.Errorf("there is no language %q; known are auto, %s", name, strings.Join(Names(), ", "))
 }
@@ -62,6 +65,9 @@ func (l *Lang) T(id string, args ...any) string {
 	}
 	return fmt.Sprintf(s, args...)
 }
+
+// S is what session says, in this language.
+func (l *Lang) S(t phrase.Text) string { return t.In(l.said) }
 
 // Has says whether there is a text of that id.
 func (l *Lang) Has(id string) bool { _, ok := l.m[id]; return ok }

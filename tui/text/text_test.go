@@ -2,9 +2,13 @@ package text
 
 import (
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"rentop/session/phrase"
 )
 
 var verbs = regexp.MustCompile(`%(\[\d+\])?[a-z]`)
@@ -75,6 +79,40 @@ func TestDur(t *testing.T) {
 	for d, want := range cases {
 		if got := Dur(d); got != want || len(got) > 6 {
 			t.Errorf("Dur(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+// Every phrase that session can say has a Chinese template with the same
+// arguments, in any order.
+func TestPhrasesAgree(t *testing.T) {
+	en, zh := phrase.English(), chinesePhrases()
+	args := func(template string) string {
+		var got []string
+		for i, v := range verbs.FindAllStringSubmatch(template, -1) {
+			at := strings.Trim(v[1], "[]")
+			if at == "" {
+				at = strconv.Itoa(i + 1)
+			}
+			got = append(got, at)
+		}
+		slices.Sort(got)
+		return strings.Join(got, " ")
+	}
+	for id, s := range en {
+		z, ok := zh[id]
+		if !ok {
+			z, ok = zh[phrase.ID(strings.TrimSuffix(string(id), ".1"))]
+		}
+		if !ok || z == "" {
+			t.Errorf("Chinese lacks %q", id)
+		} else if ok && args(z) != args(s) && !strings.HasSuffix(string(id), ".1") {
+			t.Errorf("%q: English has the arguments %s, Chinese %s", id, args(s), args(z))
+		}
+	}
+	for id := range zh {
+		if _, ok := en[id]; !ok {
+			t.Errorf("nothing says %q", id)
 		}
 	}
 }
