@@ -206,7 +206,7 @@ func (f *Fleet) lookUp(ctx context.Context, t remote.Target) (remote.Endpoint, e
 	timer := time.AfterFunc(250*time.Millisecond, leave)
 	defer timer.Stop()
 	defer leave()
-	return remote.Resolve(ctx, t, remote.ResolveOptions{})
+	return remote.Resolve(ctx, t, remote.ResolveOptions{Cache: &f.hosts})
 }
 
 // asker shows that the session waits for the person while a question is open.

@@ -49,6 +49,7 @@ type Fleet struct {
 	changed chan struct{} // a new view is there
 	turn    chan struct{} // held by who reads or writes the config
 	resolve chan struct{} // a place for each ssh -G that may run at once
+	hosts   remote.ResolveCache
 
 	mu        stdsync.Mutex // protects what follows; never held over I/O
 	cfg       *config.File
