@@ -79,41 +79,6 @@ func (d PlanData) Plan() (billing.Plan, error) {
 	return p, p.Validate()
 }
 
-// RateData is the Data of RateOfMoney: 1 From is Rate To.
-type RateData struct {
-	From string `json:"from"`
-	To   string `json:"to"`
-	Rate string `json:"rate"`
-}
-
-// BudgetData is the Data of BudgetSet.
-type BudgetData struct {
-	Amount   string `json:"amount"` // decimal; "": no budget any more
-	Currency string `json:"currency,omitempty"`
-}
-
-// Exchange gathers the rates that the person gave, each dated by its event.
-func Exchange(events []Event) (*billing.Exchange, error) {
-	x := &billing.Exchange{}
-	for _, e := range events {
-		if e.Kind != RateOfMoney {
-			continue
-		}
-		var d RateData
-		if err := json.Unmarshal(e.Data, &d); err != nil {
-			return nil, fmt.Errorf("event %d (exchange rate): %w", e.Seq, err)
-		}
-		v, err := billing.ParseRate(d.Rate)
-		if err == nil {
-			err = x.Add(billing.Rate{From: d.From, To: d.To, Value: v, At: e.At})
-		}
-		if err != nil {
-			return nil, fmt.Errorf("event %d (exchange rate): %w", e.Seq, err)
-		}
-	}
-	return x, nil
-}
-
 // StartedAt is a box's start by our clock: what the instance's clock said, less
 // what that clock is ahead of ours. Zero where the start could not be read.
 func StartedAt(boxStart, instanceClock, ourClock time.Time) time.Time {

@@ -26,23 +26,6 @@ func TestPlanComesBackExactly(t *testing.T) {
 	}
 }
 
-func TestExchangeFromEvents(t *testing.T) {
-	e := NewEvent(RateOfMoney, "", "user", RateData{From: "USD", To: "CNY", Rate: "7.10"})
-	e.At = t0
-	x, err := Exchange([]Event{{Kind: NoteRecorded}, e})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, err := x.Convert(billing.Amount{Value: big.NewRat(10, 1), Currency: "USD"}, "CNY", t0); err != nil || a.String() != "¥71.00" {
-		t.Errorf("%v %v", a, err)
-	}
-	for _, bad := range []RateData{{"USD", "CNY", "-7"}, {"USD", "USD", "1"}, {"USD", "CNY", "1e3"}, {}} {
-		if _, err := Exchange([]Event{NewEvent(RateOfMoney, "", "user", bad)}); err == nil {
-			t.Errorf("%+v was taken", bad)
-		}
-	}
-}
-
 func TestStartedAtByOurClock(t *testing.T) {
 	theirs := t0.Add(3 * time.Hour) // ahead
 	if got := StartedAt(theirs.Add(-time.Hour), theirs, t0); !got.Equal(t0.Add(-time.Hour)) {

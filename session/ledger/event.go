@@ -13,18 +13,16 @@ import (
 type Kind string
 
 const (
-	Added        Kind = "added"         // an instance entered the config: Data is its Identity
-	Removed      Kind = "removed"       // it left the config
-	Renamed      Kind = "renamed"       // Data: {"to": name}
-	PlanSet      Kind = "plan"          // how it is billed from At on: Data is a PlanData
-	Observed     Kind = "observed"      // seen in a state: Data is an Observation
-	FirstSeen    Kind = "first-seen"    // first contact: Data is a FirstSeenData
-	JobStarted   Kind = "job-started"   // Data: the tmux.Job
-	JobEnded     Kind = "job-ended"     // Data: the tmux.Job
-	Transferred  Kind = "transferred"   // Data: a summary of a sync.Result
-	Release      Kind = "release"       // one step of the release journal: Data is release.Entry
-	BudgetSet    Kind = "budget"        // Data: {"amount": "50", "currency": "CNY"}
-	RateOfMoney  Kind = "exchange-rate" // a rate that the person gave: Data {"from","to","rate"}
+	Added        Kind = "added"       // an instance entered the config: Data is its Identity
+	Removed      Kind = "removed"     // it left the config
+	Renamed      Kind = "renamed"     // Data: {"to": name}
+	PlanSet      Kind = "plan"        // how it is billed from At on: Data is a PlanData
+	Observed     Kind = "observed"    // seen in a state: Data is an Observation
+	FirstSeen    Kind = "first-seen"  // first contact: Data is a FirstSeenData
+	JobStarted   Kind = "job-started" // Data: the tmux.Job
+	JobEnded     Kind = "job-ended"   // Data: the tmux.Job
+	Transferred  Kind = "transferred" // Data: a summary of a sync.Result
+	Release      Kind = "release"     // one step of the release journal: Data is release.Entry
 	NoteRecorded Kind = "note"
 )
 
