@@ -14,7 +14,7 @@ import (
 	"rentop/session/phrase"
 )
 
-// JobSpec is a job as a person starts it. Name "" takes the command's first word.
+// JobSpec is a job as a person starts it. Name "" is taken from the command.
 type JobSpec struct {
 	Name    string
 	Command string
@@ -29,10 +29,7 @@ func (s *Session) StartJob(ctx context.Context, spec JobSpec) (tmux.Job, error) 
 		return tmux.Job{}, fmt.Errorf("%s: a job needs a command", s.cfg().Name)
 	}
 	if spec.Name == "" {
-		spec.Name = strings.Fields(spec.Command)[0]
-		if i := strings.LastIndexByte(spec.Name, '/'); i >= 0 {
-			spec.Name = spec.Name[i+1:]
-		}
+		spec.Name = jobName(spec.Command)
 	}
 	id := jobID(spec.Name)
 	t := tmux.Spec{ID: id, Name: spec.Name, Command: spec.Command, Dir: spec.Dir, Env: spec.Env}

@@ -24,7 +24,7 @@ func (a *app) runCommand() *cobra.Command {
 		Example: "  rentop run a100 --name tune -- 'cd project && python train.py'\n  rentop run a100 --detach -- python -m project.train --epochs 3",
 		Args:    cobra.MinimumNArgs(2),
 	}
-	c.Flags().StringVar(&spec.Name, "name", "", "what you call the `JOB`; else the command's first word")
+	c.Flags().StringVar(&spec.Name, "name", "", "what you call the `JOB`; else it is taken from the command")
 	c.Flags().StringVar(&spec.Dir, "dir", "", "the `FOLDER` there to start it in; else the home")
 	c.Flags().StringArrayVar(&env, "env", nil, "a variable for it, as `KEY=VALUE`")
 	detach := c.Flags().Bool("detach", false, "do not follow the log")
