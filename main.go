@@ -33,8 +33,14 @@ func main() {
 
 // screen shows the fleet as the config says it should look.
 func screen(ctx context.Context, f *session.Fleet) error {
-	ui := f.Config().UI
-	return tui.Run(ctx, tui.Over(f), tui.Options{Theme: ui.Theme, Lang: ui.Language, Glyphs: ui.Glyphs})
+	file := f.Config()
+	ui := file.UI
+	if action, what := tui.CheckKeys(ui.Keys); what != "" {
+		return file.Fault(what, "ui", "keys", action)
+	}
+	return tui.Run(ctx, tui.Over(f), tui.Options{
+		Theme: ui.Theme, Lang: ui.Language, Glyphs: ui.Glyphs, Readonly: ui.Readonly, Keys: ui.Keys,
+	})
 }
 
 // versionName is what the build said, else what the go command knows.

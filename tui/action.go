@@ -4,6 +4,7 @@ package tui
 // and the palette are made from the same list; so no key is hidden.
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -28,15 +29,22 @@ func (a *app) keysOf(x action) []string {
 }
 
 // find is the action of a key among those of the top screen and the global ones.
+// A key that the person gave to an action is that action's first of all.
 func (a *app) find(key string) (action, bool) {
+	var found action
+	ok := false
 	for _, x := range a.actions() {
-		for _, k := range a.keysOf(x) {
-			if k == key {
-				return x, true
-			}
+		if !slices.Contains(a.keysOf(x), key) {
+			continue
+		}
+		if _, own := a.opt.Keys[x.id]; own {
+			return x, true
+		}
+		if !ok {
+			found, ok = x, true
 		}
 	}
-	return action{}, false
+	return found, ok
 }
 
 // actions are the top screen's, then the global ones.

@@ -139,5 +139,10 @@ func (u UI) check() string {
 	if !slices.Contains([]string{"", "unicode", "ascii"}, u.Glyphs) {
 		return fmt.Sprintf("ui.glyphs is unicode or ascii, not %q", remote.Clean(u.Glyphs))
 	}
+	for action, keys := range u.Keys {
+		if len(keys) == 0 || slices.Contains(keys, "") {
+			return fmt.Sprintf(`ui.keys.%s needs a key or more, as in ["R"]`, remote.Clean(action))
+		}
+	}
 	return ""
 }

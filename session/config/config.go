@@ -19,6 +19,15 @@ type File struct {
 	UI       UI                  `toml:"ui"`
 	Money    Money               `toml:"money"`
 	Instance map[string]Instance `toml:"instance"`
+
+	path  string
+	lines lineIndex
+}
+
+// Fault is an error about a key of the file that another part found, with its line
+// where it can be told.
+func (f *File) Fault(what string, key ...string) error {
+	return &Error{File: f.path, Line: f.lines.at(key...), What: what}
 }
 
 // UI is how rentop looks; a flag or an environment variable wins over it.
@@ -26,6 +35,9 @@ type UI struct {
 	Theme    string `toml:"theme,omitempty"`    // auto, dark, light, 16, mono, colour-blind
 	Language string `toml:"language,omitempty"` // auto, en, zh
 	Glyphs   string `toml:"glyphs,omitempty"`   // unicode, ascii
+	Readonly bool   `toml:"readonly,omitempty"` // the screen looks and does not act
+	// Keys are other keys for actions of the screen, by the action's name.
+	Keys map[string][]string `toml:"keys,omitempty"`
 }
 
 // Money is how sums in different currencies may be added.
@@ -153,11 +165,11 @@ func Parse(path string, text []byte) (*File, error) {
 	if f.Instance == nil {
 		f.Instance = map[string]Instance{}
 	}
-	lines := indexLines(text)
+	f.path, f.lines = path, indexLines(text)
 	for name, in := range f.Instance {
 		in.Name = name
 		if key, what := in.check(); what != "" {
-			return nil, &Error{File: path, Line: lines.find(name, key), What: fmt.Sprintf("instance %q: %s", remote.Short(name, 64), what)}
+			return nil, &Error{File: path, Line: f.lines.find(name, key), What: fmt.Sprintf("instance %q: %s", remote.Short(name, 64), what)}
 		}
 		f.Instance[name] = in
 	}

@@ -283,3 +283,25 @@ func TestUpdateTogether(t *testing.T) {
 		t.Errorf("%d of %d instances are there: %v", len(f.Instance), n, err)
 	}
 }
+
+// A fault that another part finds in a key names the file and the line.
+func TestFaultNamesTheLine(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"[ui]\nreadonly = true\n\n[ui.keys]\nopen = [\"v\"]\nrelaese = [\"R\"]\n", "c.toml:6: odd"},
+		{"[ui]\ntheme = \"dark\"\nkeys = { relaese = [\"R\"] }\n", "c.toml:3: odd"},
+		{"# nothing\n", "c.toml: odd"},
+	} {
+		f, err := Parse("c.toml", []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Fault("odd", "ui", "keys", "relaese").Error(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	for _, text := range []string{"[ui]\nkeys = { open = [] }\n", "[ui]\nkeys = { open = [\"\"] }\n", "[ui]\nreadonly = \"yes\"\n", "[ui]\nkeys = { open = \"v\" }\n"} {
+		if _, err := Parse("c.toml", []byte(text)); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}

@@ -173,6 +173,29 @@ func indexLines(text []byte) lineIndex {
 	return exprs
 }
 
+// at gives the line of a key by its path from the top, of the longest part of
+// it that is there, or 0.
+func (x lineIndex) at(key ...string) int {
+	line, best := 0, 0
+	var table []string
+	for _, e := range x {
+		full := e.path
+		if e.table {
+			table = e.path
+		} else {
+			full = append(slices.Clone(table), e.path...)
+		}
+		n := 0
+		for n < min(len(full), len(key)) && full[n] == key[n] {
+			n++
+		}
+		if n == len(full) && n > best {
+			line, best = e.line, n
+		}
+	}
+	return line
+}
+
 // find gives the line of key of an instance, of its header, or 0.
 func (x lineIndex) find(name, key string) int {
 	header := 0

@@ -127,6 +127,8 @@ func plainTOML(text string, key []string) string {
 	switch t := m[3]; {
 	case t == "string":
 		want = `text in quotes, as in "8.00"`
+	case t == "bool":
+		want = "true or false"
 	case strings.HasPrefix(t, "int"):
 		want = "a whole number without quotes"
 	case strings.HasPrefix(t, "[]"):
