@@ -145,13 +145,13 @@ func TestUnsaved(t *testing.T) {
 	w.fastEnv()
 	old := time.Now().Add(-48 * time.Hour)
 	lost := []string{
-		"data/labels.csv", "project/notes.md", ".rentop/jobs/j1/log", "miniconda3/mine/x.py", "venvy/main.py", ".cache/huggingface/lerobot/demo/ep1.mp4",
+		"data/labels.csv", "project/notes.md", ".rentop/jobs/j1/log", "miniconda3/mine/x.py", "venvy/main.py", "venvy/lib/z.py", "venvy/share/labels.csv", ".cache/huggingface/lerobot/demo/ep1.mp4",
 		".bashrc", "out/new.pt",
 	}
 	kept := []string{
 		".ssh/id", ".cache/pip/x", ".cache/huggingface/hub/models--a/blob", "hf/hub/models--b/blob", ".rentop/jobs/j1/exit", "proj/node_modules/a/b.js",
 		"miniconda3/conda-meta/h.json", "miniconda3/lib/python3.11/x.py", "miniconda3/bin/python", "miniconda3/envs/e/conda-meta/h", "miniconda3/envs/e/lib/y",
-		"venvy/pyvenv.cfg", "venvy/lib/z.py", "venvy/bin/activate", "p/__pycache__/x.pyc", "l/site-packages/t/a.py", ".bash_history",
+		"venvy/pyvenv.cfg", "venvy/lib/python3.11/z.py", "venvy/share/jupyter/kernel.json", "venvy/bin/activate", "p/__pycache__/x.pyc", "l/site-packages/t/a.py", ".bash_history",
 	}
 	for _, n := range append(append([]string{}, lost...), kept...) {
 		w.there(n, "content of "+n)

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +68,7 @@ type scan struct {
 	gits      []string        // folders that hold a .git
 	packaged  map[string]bool // configuration files as a package brought them
 	prefixes  []string        // conda environments and virtualenvs
+	venvs     map[string]bool // of these, the virtualenvs
 	downloads []string
 	network   []string // "mount point (type)"
 	unread    int      // folders that this login may not read
@@ -77,7 +79,7 @@ func (m *Machine) scan(ctx context.Context) (*scan, error) {
 	if m.runner == nil {
 		return nil, errors.New(m.offline.String())
 	}
-	s := &scan{packaged: map[string]bool{}}
+	s := &scan{packaged: map[string]bool{}, venvs: map[string]bool{}}
 	whole := false
 	seen := map[string]bool{}
 	err := records(ctx, m.runner, scanScript(m.d.Since, m.d.Roots), nil, func(rec []byte) error {
@@ -108,6 +110,9 @@ func (m *Machine) scan(ctx context.Context) (*scan, error) {
 		case 'g':
 			s.gits = appendNew(s.gits, path.Dir(string(rest)))
 		case 'c':
+			if dir := path.Dir(string(rest)); path.Base(string(rest)) == "pyvenv.cfg" && len(s.venvs) < 10_000 {
+				s.venvs[dir] = true
+			}
 			s.prefixes = appendNew(s.prefixes, path.Dir(string(rest)))
 		case 'p':
 			if len(s.packaged) < maxFiles {
@@ -169,6 +174,12 @@ func (s *scan) ownedByPackages(p string) bool {
 		if !ok {
 			continue
 		}
+		if s.venvs[prefix] {
+			if ownedByVenv(rest) {
+				return true
+			}
+			continue
+		}
 		first, _, deeper := strings.Cut(rest, "/")
 		switch first {
 		case "bin", "lib", "lib64", "include", "share", "etc", "ssl", "pkgs", "conda-meta", "man", "sbin", "libexec", "condabin", "shell",
@@ -179,6 +190,25 @@ func (s *scan) ownedByPackages(p string) bool {
 				return true
 			}
 		}
+	}
+	return false
+}
+
+// ownedByVenv says whether a path below a virtualenv is one that venv and pip make.
+// `python -m venv .` puts one around a person's project, whose lib, share or etc are
+// no package's.
+func ownedByVenv(p string) bool {
+	first, rest, deeper := strings.Cut(p, "/")
+	second, _, _ := strings.Cut(rest, "/")
+	switch first {
+	case "bin":
+		return true
+	case "lib", "lib64", "include":
+		return strings.HasPrefix(second, "python") || first == "include" && second == "site"
+	case "share", "etc":
+		return slices.Contains([]string{"jupyter", "man", "doc", "applications", "icons", "ipython"}, second)
+	case "pyvenv.cfg", ".gitignore", ".lock":
+		return !deeper
 	}
 	return false
 }
