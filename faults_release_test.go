@@ -172,3 +172,19 @@ func TestFaultsReleaseLies(t *testing.T) {
 		t.Errorf("waived: %d\n%s%s", code, out, errs)
 	}
 }
+
+// TestFaultsProviderHangs: a status line that never ends holds nothing else up.
+func TestFaultsProviderHangs(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t, "cat state", "true")
+	c.run("edit", "box", "--command", "status=sleep 1000")
+	began := time.Now()
+	c.run("exec", "box", "--", "true")
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("a command waited %v for a provider that hangs", took)
+	}
+	p := c.sitDown(100, 30)
+	p.sees(15*time.Second, "● live")
+	p.press("q")
+	p.sees(5*time.Second, "ended with 0")
+}

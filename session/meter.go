@@ -65,11 +65,29 @@ func (s *Session) firstContact(facts *remote.Facts) {
 		})
 	}
 	if s.prov() != nil {
+		s.hearProvider()
+	}
+	s.observeRunning(facts)
+}
+
+// providerWait is how long a new connection waits for the provider's word.
+const providerWait = 3 * time.Second
+
+// hearProvider asks the provider, whose word is worth a moment; one that hangs
+// holds no connection up.
+func (s *Session) hearProvider() {
+	heard := make(chan struct{})
+	s.owned.Go(func() {
+		defer close(heard)
 		if got, err := s.askProvider(s.ctx); err == nil {
 			s.observeProvider(got)
 		}
+	})
+	select {
+	case <-heard:
+	case <-time.After(providerWait):
+	case <-s.ctx.Done():
 	}
-	s.observeRunning(facts)
 }
 
 // observeRunning says in the ledger that the instance runs. The start is told by
