@@ -74,8 +74,9 @@ func Output(ctx context.Context, r Runner, script string) ([]byte, error) {
 	return b.kept.Bytes(), err
 }
 
-// limitedBuffer keeps the first max bytes and drains the rest: a channel that
-// nobody reads would block. The buffer has a name so that its ReadFrom is not ours.
+// limitedBuffer keeps the first max bytes; more is an error, which ends the
+// command: draining an endless answer would never end. The buffer has a name so
+// that its ReadFrom is not ours.
 type limitedBuffer struct {
 	kept bytes.Buffer
 	max  int
@@ -85,8 +86,8 @@ type limitedBuffer struct {
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if room := b.max - b.kept.Len(); len(p) > room {
 		b.over = true
-		b.kept.Write(p[:max(room, 0)])
-		return len(p), nil
+		b.kept.Write(p[:room])
+		return room, ErrTooLong
 	}
 	return b.kept.Write(p)
 }

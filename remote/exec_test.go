@@ -288,3 +288,15 @@ func FuzzDemarker(f *testing.F) {
 		}
 	})
 }
+
+// An answer without end is refused when it is too long, not drained for ever.
+func TestOutputWithoutEnd(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	p := pooled{pool(t, s, "")}
+	if b, err := Output(soon(t), p, "yes"); !errors.Is(err, ErrTooLong) || len(b) > maxOutput {
+		t.Errorf("stdout: %d bytes, %v", len(b), err)
+	}
+	if err := p.Run(soon(t), Cmd{Script: "yes >&2"}); !errors.Is(err, ErrTooLong) {
+		t.Errorf("stderr: %v", err)
+	}
+}

@@ -97,13 +97,18 @@ func (d *demarker) shut() (found bool, noise int, said string) {
 	return d.found, d.noise, string(d.said)
 }
 
-// tailBuffer keeps the last max bytes written to it.
+// tailBuffer keeps the last max bytes written to it. Complaints without end are
+// an error, which ends the command.
 type tailBuffer struct {
-	max int
-	b   []byte
+	max  int
+	b    []byte
+	seen int
 }
 
 func (t *tailBuffer) Write(p []byte) (int, error) {
+	if t.seen += len(p); t.seen > maxOutput {
+		return 0, ErrTooLong
+	}
 	t.b = append(t.b, p[max(0, len(p)-t.max):]...)
 	if over := len(t.b) - t.max; over > 0 {
 		t.b = append(t.b[:0], t.b[over:]...)

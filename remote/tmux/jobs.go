@@ -234,11 +234,16 @@ func dirWord(dir string) string {
 	return `"$HOME"/` + remote.Quote(strings.TrimPrefix(dir, "~/"))
 }
 
-// seconds reads a Unix time of the instance as a time of our clock.
+// seconds reads a Unix time of the instance as a time of our clock. One that no
+// ledger and no JSON can hold is none.
 func seconds(s string, skew time.Duration) time.Time {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n <= 0 || n > 1<<40 {
 		return time.Time{}
 	}
-	return time.Unix(n, 0).Add(skew).UTC()
+	t := time.Unix(n, 0).Add(skew).UTC()
+	if t.Year() < 1970 || t.Year() > 2199 {
+		return time.Time{}
+	}
+	return t
 }
