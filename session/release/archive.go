@@ -8,6 +8,7 @@ package release
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -28,6 +29,7 @@ import (
 
 	"rentop/remote"
 	"rentop/session/phrase"
+	treesync "rentop/sync"
 )
 
 // archiveScript streams a compressed tar of the NUL-ended paths on stdin. Its
@@ -155,7 +157,7 @@ func (m *Machine) receive(ctx context.Context, f *os.File, script string, list [
 	out.each = func(n int64) {
 		if now := m.d.Clock.Now(); now.Sub(next) > 0 {
 			next = now.Add(200 * time.Millisecond)
-			m.active(CheckSnapshot, phrase.Say("snapshot.arrived", bytesText(n)))
+			m.active(CheckSnapshot, phrase.Say("snapshot.arrived", treesync.Size(n)))
 		}
 	}
 	err = m.runner.Run(ctx, remote.Cmd{Script: script, Stdin: stdin(list), Stdout: out, Stderr: &stderr})
@@ -232,22 +234,16 @@ func unpack(r io.Reader, suffix string) (map[string]string, error) {
 // manifestText is the manifest as `sha256sum -c` reads it, from the archive's
 // root.
 func manifestText(manifest map[string]string) []byte {
-	var b strings.Builder
+	var b bytes.Buffer
+	var list []treesync.Entry
 	for _, p := range sortedKeys(manifest) {
-		name := strings.TrimPrefix(p, "/")
-		if esc := nameEscaper.Replace(name); esc != name {
-			b.WriteByte('\\')
-			name = esc
-		}
-		b.WriteString(manifest[p] + "  " + name + "\n")
+		list = append(list, treesync.Entry{Path: strings.TrimPrefix(p, "/"), SHA256: manifest[p]})
 	}
-	return []byte(b.String())
+	_ = treesync.WriteManifest(&b, list) // a buffer takes everything
+	return b.Bytes()
 }
 
-var (
-	nameEscaper   = strings.NewReplacer("\\", "\\\\", "\n", "\\n", "\r", "\\r")
-	nameUnescaper = strings.NewReplacer("\\\\", "\\", "\\n", "\n", "\\r", "\r")
-)
+var nameUnescaper = strings.NewReplacer("\\\\", "\\", "\\n", "\n", "\\r", "\r")
 
 func parseManifest(text []byte) (map[string]string, error) {
 	out := map[string]string{}

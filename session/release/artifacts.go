@@ -19,6 +19,7 @@ import (
 
 	"rentop/remote"
 	"rentop/session/phrase"
+	treesync "rentop/sync"
 )
 
 // otherPlace recognises a destination that is not a local folder: a URL, or
@@ -132,7 +133,7 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 		f.State = Failed
 		f.Summary = phrase.Count("artifacts.bad", bad)
 		if badSize > 0 {
-			f.Summary = f.Summary.Then(phrase.Say("artifacts.size", bytesText(badSize)))
+			f.Summary = f.Summary.Then(phrase.Say("artifacts.size", treesync.Size(badSize)))
 		}
 		f.Cure = phrase.Say("artifacts.cure", m.d.Instance)
 	case unread > 0:
@@ -140,7 +141,7 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 		f.Summary = phrase.Count("artifacts.unread", unread)
 		f.Cure = phrase.Say("release.cure.again")
 	default:
-		f.Summary = phrase.Count("artifacts.equal", files, bytesText(size))
+		f.Summary = phrase.Count("artifacts.equal", files, treesync.Size(size))
 	}
 	return f
 }
@@ -166,7 +167,7 @@ func sameHere(ctx context.Context, l matched, sum string) (problem phrase.Text, 
 	case st.IsDir():
 		return phrase.Say("artifacts.folder", l.local), at
 	case st.Size() != l.size:
-		return phrase.Say("artifacts.differs", bytesText(st.Size()), l.local), at
+		return phrase.Say("artifacts.differs", treesync.Size(st.Size()), l.local), at
 	}
 	here, err := localHash(ctx, l.local)
 	if err != nil {

@@ -3,7 +3,6 @@
 package release
 
 import (
-	"fmt"
 	"slices"
 
 	"rentop/session/phrase"
@@ -45,18 +44,4 @@ func bounded(list []Evidence) []Evidence {
 	rest.Detail = phrase.Say("release.more", n)
 	rest.What = theRest
 	return append(slices.Clone(list[:maxEvidence]), rest)
-}
-
-// bytesText is a size for a sentence.
-func bytesText(n int64) string {
-	const units = "kMGTPE"
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, u := float64(n)/1000, 0
-	for f >= 999.95 && u < len(units)-1 {
-		f /= 1000
-		u++
-	}
-	return fmt.Sprintf("%.1f %cB", f, units[u])
 }

@@ -15,6 +15,7 @@ import (
 
 	"rentop/remote"
 	"rentop/session/phrase"
+	treesync "rentop/sync"
 )
 
 // checkFiles looks once at the file systems and at the git trees found there.
@@ -64,7 +65,7 @@ func (m *Machine) checkFiles(ctx context.Context) (finding, []gitTree, error) {
 	}
 	if n > 0 {
 		f.State = Failed
-		f.Summary = phrase.Count("unsaved.files", n, bytesText(size))
+		f.Summary = phrase.Count("unsaved.files", n, treesync.Size(size))
 		f.Cure = phrase.Say("unsaved.cure")
 	}
 	if s.unread > 0 {
