@@ -148,7 +148,7 @@ func greet(ctx context.Context, r io.Reader, w io.Writer, end func()) (*sftp.Cli
 	}
 	done := make(chan result, 1)
 	go func() { // ends when end closes the stream
-		f, err := sftp.NewClientPipe(r, stream{w, end},
+		f, err := sftp.NewClientPipe(&namesLimit{r: r, max: maxListing}, stream{w, end},
 			sftp.MaxConcurrentRequestsPerFile(256), sftp.UseConcurrentReads(true))
 		done <- result{f, err}
 	}()

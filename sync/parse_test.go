@@ -3,6 +3,7 @@ package sync
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	stdsync "sync"
 	"testing"
 	"time"
+
+	"rentop/remote"
 )
 
 // A listing from a hostile instance: what is honest passes, the rest is named.
@@ -31,6 +34,20 @@ func TestHostileListing(t *testing.T) {
 	}
 	if err := (&lister{emit: l.emit}).gnu(bufio.NewReader(strings.NewReader("f 1 644 1 ./cut"))); err == nil {
 		t.Error("a cut listing passed for whole")
+	}
+}
+
+// A listing without end stops before it fills memory.
+func TestListingTooLong(t *testing.T) {
+	n := 0
+	l := lister{emit: func(Entry) error { n++; return nil }, seen: maxEntries - 2}
+	err := l.gnu(bufio.NewReader(strings.NewReader(strings.Repeat("f 9223372036854775807 644 1 ./a\x00\x00", 5))))
+	if !errors.Is(err, remote.ErrTooLong) || n != 2 {
+		t.Errorf("%d entries, %v", n, err)
+	}
+	huge := []Entry{{Path: "a", Size: 1<<63 - 1}, {Path: "b", Size: 1<<63 - 1}}
+	if p := Compare(huge, nil, Options{}); p.Bytes < 0 {
+		t.Errorf("%d bytes to move", p.Bytes)
 	}
 }
 

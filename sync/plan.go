@@ -3,6 +3,7 @@ package sync
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -166,7 +167,9 @@ func (c *comparison) file(e, there Entry, exists bool) {
 		c.plan.changed[e.Path] = there
 	}
 	c.sends = append(c.sends, Action{Op: Send, Entry: e, Why: why})
-	c.plan.Bytes += e.Size
+	if c.plan.Bytes += e.Size; c.plan.Bytes < 0 { // sizes that no disk holds
+		c.plan.Bytes = math.MaxInt64
+	}
 }
 
 // cannot says why the destination cannot hold e.

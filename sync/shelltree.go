@@ -176,13 +176,19 @@ func (s *shell) listing(ctx context.Context, root, script, marker string, in fun
 type lister struct {
 	emit     func(Entry) error
 	problems []Failure
+	seen     int  // entries given
+	names    int  // bytes of their names
 	end      bool // the last record came
 	code     int  // find's
 	emitErr  error
 }
 
-// maxProblems bounds what an instance can make us remember.
-const maxProblems = 1000
+// What an instance can make us remember.
+const (
+	maxProblems = 1000
+	maxEntries  = 5_000_000
+	maxNames    = 512 << 20 // bytes of all paths and targets
+)
 
 func (l *lister) bad(p string, err error) {
 	if len(l.problems) < maxProblems {
@@ -199,6 +205,11 @@ func (l *lister) give(e Entry) error {
 	if e.Size < 0 {
 		l.bad(e.Path, errors.New("negative size"))
 		return nil
+	}
+	l.seen++
+	if l.names += len(e.Path) + len(e.Target); l.seen > maxEntries || l.names > maxNames {
+		l.emitErr = fmt.Errorf("%w: more than %d files, or %d MiB of names; choose a smaller folder", remote.ErrTooLong, maxEntries, maxNames>>20)
+		return l.emitErr
 	}
 	if !e.Mode.IsRegular() {
 		e.Size = 0
