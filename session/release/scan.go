@@ -57,8 +57,14 @@ var downloadPaths = []string{
 	"*/.cache/modelscope", "*/.cache/torch", "*/.cache/pip",
 }
 
-// maxFiles bounds how many changed files are held one by one.
-const maxFiles = 200_000
+// What an instance can make us hold: changed files one by one, and the bytes of
+// all names. A scan that says more than maxScan ends as an error: it has no end.
+const (
+	maxFiles = 200_000
+	maxNames = 64 << 20
+	maxScan  = 1 << 30
+	maxSize  = 1 << 43 // of one file: maxFiles of them can be added up
+)
 
 type scan struct {
 	home      string
@@ -72,6 +78,16 @@ type scan struct {
 	downloads []string
 	network   []string // "mount point (type)"
 	unread    int      // folders that this login may not read
+	names     int      // bytes of names held
+}
+
+// holds says whether there is room for one more name.
+func (s *scan) holds(name string) bool {
+	if s.names+len(name) > maxNames {
+		return false
+	}
+	s.names += len(name)
+	return true
 }
 
 // scan looks once. A scan that did not come whole is an error.
@@ -82,9 +98,13 @@ func (m *Machine) scan(ctx context.Context) (*scan, error) {
 	s := &scan{packaged: map[string]bool{}, venvs: map[string]bool{}}
 	whole := false
 	seen := map[string]bool{}
+	read := int64(0)
 	err := records(ctx, m.runner, scanScript(m.d.Since, m.d.Roots), nil, func(rec []byte) error {
 		if whole || len(rec) < 2 || rec[1] != ' ' {
 			return fmt.Errorf("a record that is not understood: %s", remote.Short(string(rec), 100))
+		}
+		if read += int64(len(rec)) + 1; read > maxScan {
+			return remote.ErrTooLong
 		}
 		rest := rec[2:]
 		switch rec[0] {
@@ -100,28 +120,28 @@ func (m *Machine) scan(ctx context.Context) (*scan, error) {
 			}
 			switch {
 			case seen[f.path]: // one file system mounted twice
-			case len(s.files) >= maxFiles:
+			case len(s.files) >= maxFiles || !s.holds(f.path):
 				s.more++
-				s.moreSize += f.size
+				s.moreSize = min(s.moreSize+f.size, 1<<62)
 			default:
 				seen[f.path] = true
 				s.files = append(s.files, f)
 			}
 		case 'g':
-			s.gits = appendNew(s.gits, path.Dir(string(rest)))
+			s.gits = s.appendNew(s.gits, path.Dir(string(rest)))
 		case 'c':
 			if dir := path.Dir(string(rest)); path.Base(string(rest)) == "pyvenv.cfg" && len(s.venvs) < 10_000 {
 				s.venvs[dir] = true
 			}
-			s.prefixes = appendNew(s.prefixes, path.Dir(string(rest)))
+			s.prefixes = s.appendNew(s.prefixes, path.Dir(string(rest)))
 		case 'p':
-			if len(s.packaged) < maxFiles {
+			if len(s.packaged) < maxFiles && s.holds(string(rest)) {
 				s.packaged[string(rest)] = true
 			}
 		case 'r':
-			s.downloads = appendNew(s.downloads, string(rest))
+			s.downloads = s.appendNew(s.downloads, string(rest))
 		case 'n':
-			s.network = append(s.network, string(rest))
+			s.network = s.appendNew(s.network, string(rest))
 		case 'e':
 			n, err := strconv.Atoi(strings.TrimSpace(string(rest)))
 			if err != nil {
@@ -142,11 +162,11 @@ func (m *Machine) scan(ctx context.Context) (*scan, error) {
 	return s, nil
 }
 
-func appendNew(list []string, s string) []string {
-	if len(list) >= 10_000 || len(list) > 0 && list[len(list)-1] == s {
+func (s *scan) appendNew(list []string, name string) []string {
+	if len(list) >= 10_000 || len(list) > 0 && list[len(list)-1] == name || !s.holds(name) {
 		return list
 	}
-	return append(list, s)
+	return append(list, name)
 }
 
 // parseStat reads "SIZE MTIME CTIME PATH".
@@ -159,7 +179,7 @@ func parseStat(rec []byte) (fileStat, error) {
 	if err != nil || size < 0 {
 		return fileStat{}, fmt.Errorf("a file size that is not understood: %s", remote.Short(string(rec), 100))
 	}
-	return fileStat{path: string(parts[3]), size: size, mtime: string(parts[1]), ctime: string(parts[2])}, nil
+	return fileStat{path: string(parts[3]), size: min(size, maxSize), mtime: string(parts[1]), ctime: string(parts[2])}, nil
 }
 
 // ownedByPackages says whether a file is a package's configuration as it came,
