@@ -164,10 +164,11 @@ func slowed(g *gpu.GPU) phrase.Text {
 	if len(g.Throttle) == 0 {
 		return phrase.Say("alert.hot.untold", g.Index)
 	}
+	why := phrase.Word("throttle.", g.Throttle[0])
 	if t, ok := g.Temp.Get(); ok {
-		return phrase.Say("alert.hot.at", g.Index, math.Round(t), g.Throttle[0])
+		return phrase.Say("alert.hot.at", g.Index, math.Round(t)).Then(why)
 	}
-	return phrase.Say("alert.hot", g.Index, g.Throttle[0])
+	return phrase.Say("alert.hot", g.Index).Then(why)
 }
 
 // begin says when an alert began, where that is known better than by when it was

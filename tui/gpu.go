@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"rentop/remote/gpu"
 	"rentop/session"
+	"rentop/session/phrase"
 	"rentop/themes"
 	"rentop/tui/cell"
 )
@@ -26,7 +26,7 @@ func (l *look) gpuCols(s *session.View) []col[card] {
 	for i := range s.Sample.GPUs {
 		g := &s.Sample.GPUs[i]
 		name = max(name, cell.Width(g.Name))
-		throttled = max(throttled, cell.Width(strings.Join(g.Throttle, ", ")))
+		throttled = max(throttled, cell.Width(l.throttle(g.Throttle)))
 		problem, hot = problem || g.Problem != "", hot || g.ThrottleHot
 	}
 	num := func(of func(*gpu.GPU) gpu.Value, format string) func(card) (string, themes.Style) {
@@ -133,14 +133,23 @@ func (l *look) cardState(c card) (string, themes.Style) {
 	case c.Problem != "":
 		return c.Problem, l.th.Bad
 	case len(c.Throttle) > 0 && c.ThrottleHot:
-		return strings.Join(c.Throttle, ", "), l.th.Warn
+		return l.throttle(c.Throttle), l.th.Warn
 	case len(c.Throttle) > 0:
-		return strings.Join(c.Throttle, ", "), l.th.Dim
+		return l.throttle(c.Throttle), l.th.Dim
 	}
 	if n, ok := c.ECCErrors.Get(); ok && n > 0 {
 		return l.T("gpu.ecc", int(n)), l.th.Bad
 	}
 	return c.PState, l.th.Faint
+}
+
+// throttle is why a card does not run at full speed.
+func (l *look) throttle(words []string) string {
+	var list []phrase.Text
+	for _, w := range words {
+		list = append(list, phrase.Word("throttle.", w))
+	}
+	return l.S(phrase.List(list...))
 }
 
 // gpuRows adds the cards.

@@ -142,7 +142,7 @@ func overviewCols(l *look, name, gpuW int) []col[*session.View] {
 		{id: "col.vram", min: 9, want: 18, max: 24, prio: 1, draw: l.vramCell},
 		{id: "col.temp", min: 4, want: 4, max: 4, prio: 1, right: true, text: l.tempCell},
 		{id: "col.jobs", min: 8, want: 10, max: 12, draw: l.jobsCell},
-		{id: "col.saved", min: 5, want: 10, max: 12, draw: l.savedCell},
+		{id: "col.saved", min: 5, want: l.savedWidth(), max: 12, draw: l.savedCell},
 		{id: "col.cpu", min: 4, want: 4, max: 4, prio: 4, right: true, text: func(s v) (string, themes.Style) {
 			if s.Sample == nil {
 				return "", l.th.Dim
@@ -277,11 +277,15 @@ func (l *look) savedCell(a cell.Area, s *session.View) {
 	default:
 		text, short, st = l.gl.No+" "+l.N("saved.files", s.Saved.Files), l.gl.No+" "+itoa(s.Saved.Files), l.th.Warn
 	}
-	if cell.Width(text) > a.W && short != "" {
+	if short != "" && (cell.Width(text) > a.W || s.Saved.Files > 0 && a.W < l.savedWidth()) {
 		text = short
 	}
 	a.Put(0, 0, st, text)
 }
+
+// savedWidth is what words need beside a usual count; in less, every count
+// stands alone.
+func (l *look) savedWidth() int { return cell.Width(l.gl.No + " " + l.T("saved.files", 88)) }
 
 func (l *look) rateCell(s *session.View) (string, themes.Style) {
 	if s.State == session.Gone {

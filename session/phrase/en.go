@@ -13,8 +13,8 @@ var english = map[ID]string{
 	"state.probe":    "looking at what is there",
 	"state.asks":     "waits for your answer",
 	"state.silent":   "no answer from the instance; the job there goes on",
-	"state.provider": "says the provider",
-	"state.again":    "running again, says the provider",
+	"state.provider": "the provider says so",
+	"state.again":    "the provider says that it runs again",
 	"fault.auth":     "%s", // the words of remote's own errors
 	"fault.hostkey":  "%s",
 	"fault.newkey":   "%s",
@@ -36,12 +36,21 @@ var english = map[ID]string{
 	"alert.stale":        "nothing new in %s for %s",
 	"alert.release":      "a release was left unfinished: open it with r",
 	"alert.gpu":          "GPU %s: %s",
-	"alert.hot":          "GPU %s is slowed down: %s",
-	"alert.hot.at":       "GPU %s is slowed down at %s °C: %s",
+	"alert.hot":          "GPU %s is slowed down: ",
+	"alert.hot.at":       "GPU %s is slowed down at %s °C: ",
 	"alert.hot.untold":   "GPU %s is slowed down, and the driver does not tell why",
 	"alert.memory":       "GPU %s has %s %% of its memory in use",
 	"alert.disk":         "the disk at %s is %s %% full: a checkpoint may not fit",
 	"alert.inodes":       "%s has %s %% of its inodes in use: no new files soon",
+
+	// why a card is throttled, in the words of remote/gpu
+	"throttle.power cap":          "power cap",
+	"throttle.hardware slowdown":  "hardware slowdown",
+	"throttle.sync boost":         "sync boost",
+	"throttle.too hot (driver)":   "too hot (driver)",
+	"throttle.too hot (hardware)": "too hot (hardware)",
+	"throttle.power brake":        "power brake",
+	"throttle.display clocks":     "display clocks",
 
 	// what the meter assumes
 	"note.event":             "event %s is unreadable and not counted: %s",
@@ -85,6 +94,7 @@ var english = map[ID]string{
 	"release.lastlook":      "a last look",
 
 	"jobs.unlisted":  "nothing lists jobs here",
+	"jobs.never":     "it has no jobs",
 	"jobs.none":      "no job runs (%s ended)",
 	"jobs.running":   "%s jobs still running",
 	"jobs.running.1": "%s job still running",
@@ -154,8 +164,8 @@ var english = map[ID]string{
 	"env.nofolder":  "there is no folder to keep it in",
 	"env.write":     "write it here: %s",
 	"env.cure":      "make room or rights at %s",
-	"env.files":     "captured in %[2]s: %[1]s files",
-	"env.files.1":   "captured in %[2]s: %[1]s file",
+	"env.files":     "%s files captured in %s",
+	"env.files.1":   "%s file captured in %s",
 	"env.failed":    "%s parts of the environment could not be captured",
 	"env.failed.1":  "%s part of the environment could not be captured",
 	"env.tool":      "its tool failed on the instance",

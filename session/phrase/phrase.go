@@ -59,6 +59,15 @@ func Plain(s string) Text {
 	return Text{{plain, []string{s}}}
 }
 
+// Word is one word of a closed list, as the id prefix+w where there is one: a list
+// that another package may have grown.
+func Word(prefix ID, w string) Text {
+	if _, ok := english[prefix+ID(w)]; ok {
+		return Say(prefix + ID(w))
+	}
+	return Plain(w)
+}
+
 // Then puts more behind a text.
 func (t Text) Then(more ...Text) Text { return slices.Concat(append([]Text{t}, more...)...) }
 

@@ -41,6 +41,9 @@ func (m *Machine) checkJobs(ctx context.Context) finding {
 	switch running {
 	case 0:
 		f.Summary = phrase.Say("jobs.none", len(jobs))
+		if len(jobs) == 0 {
+			f.Summary = phrase.Say("jobs.never")
+		}
 	default:
 		f.State = Failed
 		f.Summary = phrase.Count("jobs.running", running)
