@@ -20,6 +20,7 @@ func (r *rig) sitDown(cols, rows int) *person {
 
 // TestFaultsScreenBlackHole: nothing arrives any more, and nobody is told.
 func TestFaultsScreenBlackHole(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, sshtest.Options{})
 	p := r.sitDown(100, 30)
 	p.sees(20*time.Second, "● live")
