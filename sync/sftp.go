@@ -58,9 +58,9 @@ func (t *sftpTransport) with(ctx context.Context, fn func(c *sftp.Client) error)
 		return err
 	}
 	stop := context.AfterFunc(ctx, func() { t.drop(c) })
-	defer stop()
 	err = fn(c)
-	if errors.Is(err, sftp.ErrSSHFxConnectionLost) || errors.Is(err, sftp.ErrSSHFxNoConnection) {
+	// Where ctx has ended the channel is being closed: the next use must not get it.
+	if !stop() || errors.Is(err, sftp.ErrSSHFxConnectionLost) || errors.Is(err, sftp.ErrSSHFxNoConnection) {
 		t.drop(c)
 	}
 	if ctx.Err() != nil {
