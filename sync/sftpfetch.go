@@ -35,21 +35,7 @@ func (t *sftpTransport) Fetch(ctx context.Context, root, dst string, files []Ent
 			done(e, cleanErr(err))
 			return nil
 		}
-		small, large := splitLarge(files)
-		g, gctx := errgroup.WithContext(ctx)
-		g.SetLimit(sftpFiles)
-		for _, e := range small {
-			g.Go(func() error { return one(gctx, e) })
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		for _, e := range large {
-			if err := one(ctx, e); err != nil {
-				return err
-			}
-		}
-		return nil
+		return each(ctx, files, one)
 	})
 }
 

@@ -37,22 +37,28 @@ func (t *sftpTransport) Send(ctx context.Context, src, root string, files []Entr
 			done(u.e, cleanErr(err))
 			return nil
 		}
-		small, large := splitLarge(files)
-		g, gctx := errgroup.WithContext(ctx)
-		g.SetLimit(sftpFiles)
-		for _, e := range small {
-			g.Go(func() error { return one(gctx, e) })
-		}
-		if err := g.Wait(); err != nil {
+		return each(ctx, files, one)
+	})
+}
+
+// each does small files many at once, then the large ones, each of which fills the
+// connection alone.
+func each(ctx context.Context, files []Entry, one func(context.Context, Entry) error) error {
+	small, large := splitLarge(files)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(sftpFiles)
+	for _, e := range small {
+		g.Go(func() error { return one(gctx, e) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, e := range large {
+		if err := one(ctx, e); err != nil {
 			return err
 		}
-		for _, e := range large {
-			if err := one(ctx, e); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func splitLarge(files []Entry) (small, large []Entry) {
