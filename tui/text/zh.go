@@ -91,7 +91,7 @@ func chinese() map[string]string {
 		"act.relcheck":            "检查",
 		"act.relcheck.help":       "查看会丢失什么；不做任何更改",
 		"act.relstop":             "停止",
-		"act.relstop.help":        "检查后停止：不再计算费，磁盘保留",
+		"act.relstop.help":        "检查后停止：不再收计算费，磁盘保留",
 		"act.reldestroy":          "销毁",
 		"act.reldestroy.help":     "检查后销毁：上面的一切都会消失",
 		"act.relgo":               "确认",
