@@ -66,7 +66,8 @@ type app struct {
 	later     map[int]bool // questions that the person put off
 	answered  map[int]bool // and those answered, until the view has them gone
 	lastKey   time.Time
-	asking    int // id of the question on screen; 0 none
+	asking    int             // id of the question on screen; 0 none
+	toldLeave map[string]bool // how a terminal is left, told once each
 }
 
 // hit is a rectangle that can be clicked.
@@ -78,7 +79,7 @@ type hit struct {
 func newApp(ctx context.Context, f Fleet, o Options, l look, now func() time.Time) *app {
 	a := &app{look: l, ctx: ctx, fleet: f, opt: o, clock: now, v: f.View(), grid: cell.NewGrid(l.gl.More), dirty: true, w: 80, h: 24}
 	a.seen = now()
-	a.later, a.answered = map[int]bool{}, map[int]bool{}
+	a.later, a.answered, a.toldLeave = map[int]bool{}, map[int]bool{}, map[string]bool{}
 	a.screens = []screen{newOverview(a)}
 	return a
 }

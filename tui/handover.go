@@ -27,7 +27,8 @@ const resetModes = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[
 // runs; nothing of the fleet waits for that loop.
 type handover struct {
 	ctx   context.Context
-	greet string // printed first
+	greet string        // printed first
+	pause time.Duration // for which it can be read: a tmux there takes the window at once
 	run   func(ctx context.Context, t remote.TerminalOptions) (int, error)
 	in    io.Reader
 	out   io.Writer
@@ -59,18 +60,22 @@ func (h *handover) Run() error {
 	}
 	defer restore()
 	// Only a reader that can be cancelled leaves the next key to us.
-	reader, err := cancelreader.NewReader(in)
+	r, err := cancelreader.NewReader(in)
 	if err != nil {
 		return fmt.Errorf("read the terminal: %w", err)
 	}
-	defer reader.Close()
-	defer reader.Cancel()
+	reader := &lent{r: r, busy: make(chan struct{}, 1)}
+	defer reader.takeBack()
 
 	size := sizeOf(h.out)
 	resized, stop := watchSize(ctx, h.out)
 	defer stop()
 	if !h.plain {
 		fmt.Fprint(h.out, "\x1b[H\x1b[2J", h.greet, "\r\n")
+		select {
+		case <-time.After(h.pause):
+		case <-ctx.Done():
+		}
 	}
 	h.code, err = h.run(ctx, remote.TerminalOptions{
 		In: &escape{r: reader, leave: cancel}, Out: h.out, Term: os.Getenv("TERM"), Size: size, Resize: resized,
@@ -83,6 +88,38 @@ func (h *handover) Run() error {
 		return nil // the person left
 	}
 	return err
+}
+
+// lent is the terminal while it is given away. A copier of another package reads
+// it, and may still wait in Read when the shell has ended: it would take the
+// screen's next key.
+type lent struct {
+	r    cancelreader.CancelReader
+	busy chan struct{} // full while somebody reads, and for good once taken back
+}
+
+func (l *lent) Read(p []byte) (int, error) {
+	select {
+	case l.busy <- struct{}{}:
+	default:
+		return 0, io.EOF // taken back: there is one reader only
+	}
+	defer func() { <-l.busy }()
+	return l.r.Read(p)
+}
+
+// takeBack ends a read under way and returns when it has ended. Closed before, the
+// reader would lose the word of its end and wait for a key. A reader that cannot be
+// cancelled is left: waiting for it would wait for a key too.
+func (l *lent) takeBack() {
+	if !l.r.Cancel() {
+		return
+	}
+	select {
+	case l.busy <- struct{}{}:
+		l.r.Close()
+	case <-time.After(time.Second):
+	}
 }
 
 // HandOver gives a terminal to what run starts, and takes it back: what a command
@@ -158,11 +195,17 @@ func (a *app) jobTerminal(instance string, x *tmux.Job) tea.Cmd {
 
 func (a *app) handOver(instance, job string, run func(context.Context, remote.TerminalOptions) (int, error)) tea.Cmd {
 	greet := a.T("hand.shell", instance)
-	if job != "" {
+	switch s := a.session(instance); {
+	case job != "":
 		greet = a.T("hand.job", job, instance)
+	case s != nil && s.Facts != nil && s.Facts.Tmux != "":
+		greet = a.T("hand.tmux", instance)
 	}
 	began := a.clock()
 	h := &handover{ctx: a.ctx, greet: remote.Clean(greet), run: run}
+	if !a.toldLeave[greet] {
+		a.toldLeave[greet], h.pause = true, 1500*time.Millisecond
+	}
 	return tea.Exec(h, func(err error) tea.Msg {
 		return then(func() tea.Cmd {
 			a.v = a.fleet.View()

@@ -242,16 +242,32 @@ func (f *fake) Edit(name string, in config.Instance) error {
 }
 func (f *fake) Remove(name string) error                { return f.note("remove %s", name) }
 func (f *fake) Start(_ context.Context, i string) error { return f.note("start %s", i) }
-func (f *fake) Terminal(_ context.Context, i string, t remote.TerminalOptions) (int, error) {
+func (f *fake) Terminal(ctx context.Context, i string, t remote.TerminalOptions) (int, error) {
 	fmt.Fprintf(t.Out, "shell on %s\r\n$ ", i)
-	b := make([]byte, 1)
-	for {
-		n, err := t.In.Read(b)
-		if err != nil || n == 1 && b[0] == 4 {
-			return 0, f.note("terminal %s", i)
+	// As remote does it: what copies the keys still waits for one when the shell ends.
+	keys := make(chan byte)
+	go func() {
+		defer close(keys)
+		b := make([]byte, 1)
+		for {
+			if n, err := t.In.Read(b); err != nil || n == 0 {
+				return
+			}
+			select {
+			case keys <- b[0]:
+			case <-ctx.Done():
+				return
+			}
 		}
-		t.Out.Write(b[:n])
+	}()
+	for k := range keys {
+		if k == 4 {
+			time.Sleep(50 * time.Millisecond) // until it waits
+			break
+		}
+		t.Out.Write([]byte{k})
 	}
+	return 0, f.note("terminal %s", i)
 }
 func (f *fake) JobTerminal(_ context.Context, i, j string, t remote.TerminalOptions) (int, error) {
 	return 0, f.note("attach %s %s", i, j)

@@ -101,10 +101,15 @@ func TestRealTerminal(t *testing.T) {
 // is the screen's.
 func TestHandOver(t *testing.T) {
 	p := openPane(t, 80, 24, "sample")
-	p.see("▸ ● a100-tune").keys("t").see("shell on a100-tune")
+	p.see("▸ ● a100-tune").keys("t").see("a100-tune — leave: Ctrl-b d").see("shell on a100-tune")
 	p.keys("hello").see("$ hello")
 	p.keys("C-d").see("▸ ● a100-tune", "? help")
 	p.keys("j").see("▸ ● 4090-data")
+	// One key after it is one step, every time.
+	for range 5 {
+		p.keys("t").see("shell on 4090-data").keys("C-d").see("▸ ● 4090-data", "? help")
+		p.keys("j").see("▸ ○ h20-infer").keys("k").see("▸ ● 4090-data")
+	}
 	p.keys("t").see("shell on 4090-data").keys("Enter", "~", ".").see("▸ ● 4090-data")
 	p.keys("q").see("A transfer is running").keys("y").see("left with 0")
 	if s := p.tmux("capture-pane", "-p"); strings.Contains(s, "shell on") {

@@ -331,8 +331,9 @@ func english() map[string]string {
 		"log.err":           "cannot be read",
 		"log.empty":         "Nothing was written yet.",
 		"log.cut":           "older lines are on the instance",
-		"hand.shell":        "%s — leave with exit, or Enter ~ . if it hangs",
-		"hand.job":          "%s on %s — detach with Ctrl-B d, or Enter ~ . if it hangs",
+		"hand.shell":        "%s — leave: exit, or Enter ~ . when it hangs",
+		"hand.tmux":         "%s — leave: Ctrl-b d, or Enter ~ . when it hangs; exit ends the shell",
+		"hand.job":          "%s on %s — leave: Ctrl-b d, or Enter ~ . when it hangs; the job goes on",
 		"hand.back":         "back from %s",
 		// moving folders
 		"sync.pairs":                 "FOLDERS",

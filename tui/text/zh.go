@@ -331,8 +331,9 @@ func chinese() map[string]string {
 		"log.err":           "无法读取",
 		"log.empty":         "还没有输出。",
 		"log.cut":           "更早的内容在实例上",
-		"hand.shell":        "%s — 用 exit 离开；卡住时按 回车 ~ .",
-		"hand.job":          "%s（%s）— Ctrl-B d 离开；卡住时按 回车 ~ .",
+		"hand.shell":        "%s — 离开：exit；卡住时按 回车 ~ .",
+		"hand.tmux":         "%s — 离开：Ctrl-b d；卡住时按 回车 ~ .；exit 结束 shell",
+		"hand.job":          "%s（%s）— 离开：Ctrl-b d；卡住时按 回车 ~ .；任务继续运行",
 		"hand.back":         "已从 %s 返回",
 		// moving folders
 		"sync.pairs":                 "目录",
