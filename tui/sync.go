@@ -118,8 +118,7 @@ func (s *syncScreen) cancel() tea.Cmd {
 	t := s.transfer()
 	id, name := t.ID, s.name
 	s.a.push(newConfirm(s.a, s.a.T("canceltransfer.title"), s.a.T("canceltransfer.what"), func() tea.Cmd {
-		s.a.fleet.CancelTransfer(name, id)
-		return nil
+		return s.a.act("", func(context.Context) error { s.a.fleet.CancelTransfer(name, id); return nil })
 	}))
 	return nil
 }
