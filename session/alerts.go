@@ -134,18 +134,26 @@ func (s *Session) lookMachine(st *state, say func(string, Level, phrase.Text)) {
 	if st.sample == nil || st.State != Live {
 		return
 	}
+	var hot, full []gpu.GPU
 	for _, g := range st.sample.GPUs {
 		if g.Problem != "" {
 			say(fmt.Sprintf("gpu%d", g.Index), Urgent, phrase.Say("alert.gpu", g.Index, g.Problem))
 		}
 		if g.ThrottleHot {
-			say(fmt.Sprintf("hot%d", g.Index), Warn, slowed(&g))
+			hot = append(hot, g)
 		}
-		used, ok1 := g.MemUsed.Get()
-		total, ok2 := g.MemTotal.Get()
-		if ok1 && ok2 && total > 0 && used/total > 0.97 {
-			say(fmt.Sprintf("mem%d", g.Index), Info, phrase.Say("alert.memory", g.Index, math.Floor(100*used/total)))
+		if memUse(g) > 97 {
+			full = append(full, g)
 		}
+	}
+	// A node of eight says one thing once, not eight times.
+	if len(hot) > 0 {
+		say("hot", Warn, slowed(hot))
+	}
+	if len(full) == 1 {
+		say("memory", Info, phrase.Say("alert.memory", full[0].Index, math.Floor(memUse(full[0]))))
+	} else if len(full) > 1 {
+		say("memory", Info, phrase.Say("alert.memory.many", len(full), 97))
 	}
 	for _, d := range st.sample.Host.Disks {
 		used, ok1 := d.Used.Get()
@@ -159,8 +167,27 @@ func (s *Session) lookMachine(st *state, say func(string, Level, phrase.Text)) {
 	}
 }
 
-// slowed says why a card is throttled, as far as the driver tells.
-func slowed(g *gpu.GPU) phrase.Text {
+// memUse is in percent, 0 where it cannot be told.
+func memUse(g gpu.GPU) float64 {
+	used, ok1 := g.MemUsed.Get()
+	total, ok2 := g.MemTotal.Get()
+	if !ok1 || !ok2 || total <= 0 {
+		return 0
+	}
+	return 100 * used / total
+}
+
+// slowed says why cards are throttled, as far as the driver tells.
+func slowed(hot []gpu.GPU) phrase.Text {
+	g := hot[0]
+	for _, o := range hot {
+		if o.Temp.State == gpu.OK && (g.Temp.State != gpu.OK || o.Temp.V > g.Temp.V) {
+			g = o
+		}
+	}
+	if t, ok := g.Temp.Get(); ok && len(hot) > 1 && len(g.Throttle) > 0 {
+		return phrase.Say("alert.hot.many", len(hot), math.Round(t), g.Throttle[0])
+	}
 	if len(g.Throttle) == 0 {
 		return phrase.Say("alert.hot.untold", g.Index)
 	}

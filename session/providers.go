@@ -89,6 +89,7 @@ func (st *state) becomeProvider(now time.Time) {
 	case provider.Stopped:
 		st.become(Stopped, phrase.Say("state.provider"), now)
 	case provider.Gone:
+		st.saved = Saved{} // there is nothing left to be saved
 		st.become(Gone, phrase.Say("state.provider"), now)
 	case provider.Running:
 		if st.State == Stopped || st.State == Gone {

@@ -161,6 +161,9 @@ func (s *Session) runRelease(ctx context.Context, m *release.Machine) error {
 	defer s.release.drop()
 	err := m.Run(ctx)
 	s.ended(m.View())
+	if conn, _ := s.link.now(); conn != nil && s.f.opt.Live {
+		s.owned.Go(func() { s.refreshSaved(s.ctx) })
+	}
 	return err
 }
 

@@ -189,7 +189,11 @@ func TestRoad(t *testing.T) {
 // TestPullUnsaved: what the checklist found is pulled from within it, and then
 // is proven to be here.
 func TestPullUnsaved(t *testing.T) {
-	srv := sshtest.Start(t, sshtest.Options{Files: map[string]string{"deep/er/a.txt": "a", "deep/b.txt": "bb"}})
+	files := map[string]string{"deep/er/a.txt": "a", "deep/b.txt": "bb"}
+	if skel, err := os.ReadFile("/etc/skel/.profile"); err == nil { // as it is for every new login
+		files[".profile"] = string(skel)
+	}
+	srv := sshtest.Start(t, sshtest.Options{Files: files})
 	dir := t.TempDir()
 	f := open(t, dir, false, srv)
 	in := config.Instance{
@@ -201,6 +205,10 @@ func TestPullUnsaved(t *testing.T) {
 	}
 	s := session(t, f, "box")
 	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// A link that git does not know holds no content that could be lost.
+	if err := s.Exec(t.Context(), "git init -q proj && ln -s ../deep proj/link", nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	var pulled bool
@@ -224,9 +232,15 @@ func TestPullUnsaved(t *testing.T) {
 		t.Errorf("pulled %q, %v; %s", got, err, v.Why)
 	}
 	for _, c := range v.Checks {
-		if c.ID == release.CheckUnsaved && c.State != release.Passed {
-			t.Errorf("unsaved: %+v", c)
+		if (c.ID == release.CheckUnsaved || c.ID == release.CheckGit) && c.State != release.Passed {
+			t.Errorf("after the pull: %+v", c)
 		}
+	}
+	if n, _, err := release.CountUnsaved(t.Context(), s.releaseDeps(t.Context())); err != nil || n != 0 {
+		t.Errorf("the overview still counts %d unsaved files, %v", n, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "state", "saved", "box", srv.Home, ".profile")); err == nil {
+		t.Error("a start-up file that nobody touched was taken for work")
 	}
 }
 

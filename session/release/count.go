@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // CountUnsaved counts the files on the instance that changed since Deps.Since and
@@ -47,8 +49,12 @@ func CountUnsaved(ctx context.Context, d Deps) (files int, bytes int64, err erro
 			known[k.Remote] = k
 		}
 	}
+	skel, err := m.fromSkel(ctx, s)
+	if err != nil {
+		return 0, 0, err
+	}
 	for _, f := range s.files {
-		if saved[f.path] || s.ownedByPackages(f.path) || stillHere(known[f.path], f) {
+		if saved[f.path] || skel[f.path] || s.ownedByPackages(f.path) || stillHere(known[f.path], f) || pulledAs(d.PullDir, f) {
 			continue
 		}
 		files++
@@ -57,12 +63,28 @@ func CountUnsaved(ctx context.Context, d Deps) (files int, bytes int64, err erro
 	return files + s.more, bytes + s.moreSize, nil
 }
 
+// wasWritten compares whole seconds: not every file system and tool keeps more.
+func (f fileStat) wasWritten(at time.Time) bool {
+	secs, _, _ := strings.Cut(f.mtime, ".")
+	return secs == strconv.FormatInt(at.Unix(), 10)
+}
+
+// pulledAs says whether an earlier release pulled f as it is now.
+func pulledAs(dir string, f fileStat) bool {
+	rel := filepath.FromSlash(strings.TrimPrefix(f.path, "/"))
+	if dir == "" || !filepath.IsLocal(rel) {
+		return false
+	}
+	st, err := os.Lstat(filepath.Join(dir, rel))
+	return err == nil && st.Mode().IsRegular() && st.Size() == f.size && f.wasWritten(st.ModTime())
+}
+
 // stillHere says whether k still describes f and its copy is still here.
 func stillHere(k KnownFile, f fileStat) bool {
 	if k.Local == "" || k.Size != f.size {
 		return false
 	}
-	if secs, _, _ := strings.Cut(f.mtime, "."); secs != strconv.FormatInt(k.ModTime.Unix(), 10) {
+	if !f.wasWritten(k.ModTime) {
 		return false
 	}
 	st, err := os.Stat(k.Local)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -95,6 +96,10 @@ func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]
 	if err != nil {
 		return nil, err
 	}
+	skel, err := m.fromSkel(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	var rest []fileStat
 	var compare []string
 	for _, f := range s.files {
@@ -102,7 +107,7 @@ func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]
 			m.proven[f.path] = true
 			continue
 		}
-		if clean[f.path] || s.ownedByPackages(f.path) {
+		if clean[f.path] || skel[f.path] || s.ownedByPackages(f.path) {
 			continue
 		}
 		rest = append(rest, f)
@@ -136,6 +141,31 @@ func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]
 		return strings.Compare(a.path, b.path)
 	})
 	return lost, nil
+}
+
+// fromSkel finds the start-up files in the login's home that are as the system put
+// them there when the login was made.
+func (m *Machine) fromSkel(ctx context.Context, s *scan) (map[string]bool, error) {
+	var paths []string
+	for _, f := range s.files {
+		if base := path.Base(f.path); path.Dir(f.path) == path.Clean(s.home) && base[0] == '.' && f.size < 64<<10 {
+			paths = append(paths, f.path, "/etc/skel/"+base, "/usr/share/base-files/dot"+base)
+		}
+	}
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	sums, err := remoteHash(ctx, m.runner, paths, func(int) {})
+	if err != nil {
+		return nil, err
+	}
+	same := map[string]bool{}
+	for i := 0; i < len(paths); i += 3 {
+		if sum := sums[paths[i]]; sum != "" && (sum == sums[paths[i+1]] || sum == sums[paths[i+2]]) {
+			same[paths[i]] = true
+		}
+	}
+	return same, nil
 }
 
 // filesMoved looks once more and names the files that are not as the last scan

@@ -37,15 +37,16 @@ var errNoGit = errors.New("git is not installed there")
 
 // gitScript reads folders on stdin. The instance's own git reads the instance's
 // own repository: hooks and monitors are off, no lock is taken. Files marked
-// assume-unchanged or skip-worktree are never called clean.
+// assume-unchanged or skip-worktree are never called clean. An untracked symlink
+// does not count, as in the scan: it holds no content.
 const gitScript = `LC_ALL=C; export LC_ALL
 command -v git >/dev/null 2>&1 || { printf 'X \0'; exit 0; }
 GIT_OPTIONAL_LOCKS=0; GIT_TERMINAL_PROMPT=0; export GIT_OPTIONAL_LOCKS GIT_TERMINAL_PROMPT
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 xargs -0 -n 1 sh -c '
+dir=$1; export dir
 mark() { tag=$1; export tag; xargs -0 sh -c "for f; do printf \"%s %s\\0\" \"\$tag\" \"\$f\"; done; exit 0" sh; }
 g() { git -c safe.directory="*" -c core.fsmonitor=false -c core.hooksPath=/dev/null -c core.quotePath=false -c status.renames=false -C "$dir" "$@"; }
-dir=$1
 printf "t %s\0" "$dir"
 top=$(g rev-parse --is-inside-work-tree 2>&1) || { printf "x %s\0e \0" "$top"; exit 0; }
 good=
@@ -63,7 +64,8 @@ printf "u %s\0" "$n"
 s=0
 if g rev-parse -q --verify refs/stash >/dev/null 2>&1; then s=$(g rev-list --walk-reflogs --count refs/stash 2>/dev/null) || s=1; fi
 printf "s %s\0" "$s"
-{ g status --porcelain=v1 -z --untracked-files=all || printf "!!failed\0"; } 2>/dev/null | mark w
+{ g status --porcelain=v1 -z --untracked-files=all || printf "!!failed\0"; } 2>/dev/null |
+xargs -0 sh -c "for f; do case \$f in \"?? \"*) [ -L \"\$dir/\${f#???}\" ] && continue;; esac; printf \"w %s\\0\" \"\$f\"; done; exit 0" sh
 if [ -n "$h" ] && [ "$(g rev-list --count HEAD --not $good 2>/dev/null)" = 0 ]; then g ls-files -v -z 2>/dev/null | mark k; fi
 printf "e \0"
 exit 0' sh

@@ -40,6 +40,8 @@ func chinesePhrases() map[phrase.ID]string {
 		"alert.hot":         "GPU %s 被降频：",
 		"alert.hot.at":      "GPU %s 在 %s °C 被降频：",
 		"alert.hot.untold":  "GPU %s 被降频，驱动没有给出原因",
+		"alert.hot.many":    "%s 块 GPU 被降频，最热的 %s °C：%s",
+		"alert.memory.many": "%s 块 GPU 的显存已用 %s %% 以上",
 		"alert.memory":      "GPU %s 的显存已用 %s %%",
 		"alert.disk":        "%s 的磁盘已用 %s %%：检查点可能写不下",
 		"alert.inodes":      "%s 的 inode 已用 %s %%：很快无法新建文件",
