@@ -77,6 +77,9 @@ func (a *app) global() []action {
 }
 
 func (a *app) whyNoBack() string {
+	if s, ok := a.top().(narrowed); ok && s.filtered() {
+		return ""
+	}
 	if len(a.screens) == 1 {
 		return a.T("why.first")
 	}

@@ -244,7 +244,16 @@ func (a *app) shut() {
 // open puts a screen on top.
 func (a *app) open(s screen) { a.screens = append(a.screens, s) }
 
+// narrowed is a screen that a filter can narrow.
+type narrowed interface {
+	filtered() bool
+	clear() bool // it was filtered, and is no more
+}
+
 func (a *app) back() tea.Cmd {
+	if s, ok := a.top().(narrowed); ok && s.clear() {
+		return nil
+	}
 	if n := len(a.screens); n > 1 {
 		a.screens[n-1].close()
 		a.screens = a.screens[:n-1]

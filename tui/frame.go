@@ -70,7 +70,10 @@ func (a *app) header(r cell.Area) {
 	if a.v.Simulated {
 		p.Skip(1).Put(a.th.Warn, a.T("simulated"))
 	}
-	if len(a.screens) == 1 {
+	if o, ok := a.top().(*overview); ok && o.filter != "" {
+		hidden := len(a.v.Sessions) - len(o.rows())
+		p.Skip(2).Put(a.th.Warn, a.N("head.filter", hidden, cell.Cut(o.filter, 20)))
+	} else if len(a.screens) == 1 {
 		p.Skip(2).Put(a.th.Dim, a.counts())
 	}
 	crumb := func(s string) {

@@ -44,15 +44,11 @@ func (i *instance) actions() []action {
 		{id: "sync", keys: []string{"s"}, foot: true, why: gone, do: func() tea.Cmd { a.open(newSync(a, i.name)); return nil }},
 		{id: "release", keys: []string{"r"}, foot: true, why: gone, do: func() tea.Cmd { a.open(newRelease(a, i.name)); return nil }},
 		{id: "costs", keys: []string{"$"}, foot: true, do: func() tea.Cmd { return a.openCosts(i.name) }},
-		{id: "edit", keys: []string{"e"}, why: a.whyNotEdit(name), do: func() tea.Cmd { return a.edit(i.name) }},
-		{id: "remove", keys: []string{"D"}, why: a.whyNotEdit(name), do: func() tea.Cmd { return a.remove(i.name) }},
+		{id: "edit", keys: []string{"e"}, why: a.whyNotConfigured(name), do: func() tea.Cmd { return a.edit(i.name) }},
+		{id: "remove", keys: []string{"D"}, why: a.whyNotConfigured(name), do: func() tea.Cmd { return a.remove(i.name) }},
 		{id: "start", keys: []string{"S"}, why: a.whyNoStart(name), do: func() tea.Cmd { return a.start(i.name) }},
 		{id: "connect", keys: []string{"c"}, why: gone, do: func() tea.Cmd { a.fleet.Nudge(i.name); return nil }},
-		{id: "keep", keys: []string{"K"}, why: i.whyNoAlert, do: func() tea.Cmd {
-			a.fleet.Keep(i.name, a.session(i.name).Alerts[0].ID, time.Hour)
-			a.say(info, a.T("kept", i.name))
-			return nil
-		}},
+		{id: "keep", keys: []string{"K"}, why: i.whyNoAlert, do: func() tea.Cmd { return a.keep(i.name) }},
 		{id: "copy", keys: []string{"y"}, why: gone, do: func() tea.Cmd { return a.copyAddress(i.name) }},
 		{id: "down", keys: []string{"j", "down"}, do: move(1)},
 		{id: "up", keys: []string{"k", "up"}, do: move(-1)},

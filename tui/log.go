@@ -186,6 +186,15 @@ func (v *logView) title() string {
 	return v.id
 }
 
+// clear takes the filter away; that is what going back means first.
+func (v *logView) clear() bool {
+	had := v.filter != ""
+	v.filter = ""
+	return had
+}
+
+func (v *logView) filtered() bool { return v.filter != "" }
+
 func (v *logView) close()       { v.stop() }
 func (v *logView) paste(string) {}
 func (v *logView) wheel(n int)  { v.scroll(3 * n)() }

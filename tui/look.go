@@ -21,7 +21,7 @@ type look struct {
 func (l *look) T(id string, args ...any) string { return l.tx.T(id, args...) }
 
 // N is a text with a count.
-func (l *look) N(id string, n int) string { return l.tx.N(id, n) }
+func (l *look) N(id string, n int, more ...any) string { return l.tx.N(id, n, more...) }
 
 // S is what session says.
 func (l *look) S(t phrase.Text) string { return l.tx.S(t) }

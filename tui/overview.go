@@ -44,10 +44,19 @@ func (o *overview) of() string    { return "" }
 func (o *overview) title() string { return "" }
 func (o *overview) close()        {}
 
+// clear takes the filter away; that is what going back means first.
+func (o *overview) clear() bool {
+	had := o.filter != ""
+	o.filter = ""
+	return had
+}
+
+func (o *overview) filtered() bool { return o.filter != "" }
+
 func (o *overview) actions() []action {
 	o.rows() // settles the selection, which the reasons ask about
 	one := o.whyNone
-	add := action{id: "add", keys: []string{"a"}, foot: len(o.a.v.Sessions) == 0, why: o.a.whyReadonly, do: func() tea.Cmd { o.a.push(newAdd(o.a, "")); return nil }}
+	add := action{id: "add", keys: []string{"a"}, foot: len(o.a.v.Sessions) == 0, why: o.a.whyNotConfig, do: func() tea.Cmd { o.a.push(newAdd(o.a, "")); return nil }}
 	list := []action{
 		{id: "open", keys: []string{"enter", "right"}, foot: true, why: one, do: func() tea.Cmd {
 			o.a.open(newInstance(o.a, o.name))
@@ -61,10 +70,10 @@ func (o *overview) actions() []action {
 		{id: "costs", keys: []string{"$"}, foot: true, do: func() tea.Cmd { return o.a.openCosts("") }},
 		{id: "filter", keys: []string{"/"}, foot: true, do: func() tea.Cmd { o.a.push(newFilter(o.a, &o.filter)); return nil }},
 		{id: "jobs", keys: []string{"J"}, why: one, do: func() tea.Cmd { return o.a.openJobs(o.name) }},
-		{id: "edit", keys: []string{"e"}, why: o.a.whyNotEdit(&o.name), do: func() tea.Cmd { return o.a.edit(o.name) }},
-		{id: "remove", keys: []string{"D"}, why: o.a.whyNotEdit(&o.name), do: func() tea.Cmd { return o.a.remove(o.name) }},
+		{id: "edit", keys: []string{"e"}, why: o.a.whyNotConfigured(&o.name), do: func() tea.Cmd { return o.a.edit(o.name) }},
+		{id: "remove", keys: []string{"D"}, why: o.a.whyNotConfigured(&o.name), do: func() tea.Cmd { return o.a.remove(o.name) }},
 		{id: "start", keys: []string{"S"}, why: o.a.whyNoStart(&o.name), do: func() tea.Cmd { return o.a.start(o.name) }},
-		{id: "keep", keys: []string{"K"}, why: o.whyNoAlert, do: o.keep},
+		{id: "keep", keys: []string{"K"}, why: o.whyNoAlert, do: func() tea.Cmd { return o.a.keep(o.name) }},
 		{id: "connect", keys: []string{"c"}, why: one, do: func() tea.Cmd { o.a.fleet.Nudge(o.name); return nil }},
 		{id: "copy", keys: []string{"y"}, why: one, do: func() tea.Cmd { return o.a.copyAddress(o.name) }},
 		{id: "order", keys: []string{"o"}, do: func() tea.Cmd { o.sort, o.reverse = (o.sort+1)%len(orders), false; return nil }},
@@ -107,7 +116,7 @@ func (o *overview) wheel(n int) { o.move(n)() }
 // paste of what looks like an ssh line opens the dialog that adds it.
 func (o *overview) paste(s string) {
 	if line := sshLine(s); line != "" {
-		if why := o.a.whyReadonly(); why != "" {
+		if why := o.a.whyNotConfig(); why != "" {
 			o.a.say(warn, o.a.T("cannot", o.a.T("act.add"), why))
 			return
 		}
@@ -189,9 +198,6 @@ func (o *overview) draw(b cell.Area) {
 	}
 	t := fit(overviewCols(&a.look, o.nameW, o.gpuW), list.W-lead-1)
 	head := list.Row(0)
-	if o.filter != "" {
-		head.Put(1, 0, a.th.Accent, "/")
-	}
 	t.heading(head.Sub(lead, 0, t.width(), 1), &a.look, orders[o.sort].id, o.reverse)
 	o.clickHeadings(head, &t)
 	o.off = scroll(o.off, o.at, len(rows), room)
@@ -342,11 +348,13 @@ func (o *overview) whyNoAlert() string {
 	return ""
 }
 
-// keep silences the selected instance's first alert for an hour.
-func (o *overview) keep() tea.Cmd {
-	s := o.a.session(o.name)
-	o.a.fleet.Keep(o.name, s.Alerts[0].ID, time.Hour)
-	o.a.say(info, o.a.T("kept", o.name))
+// keep silences an instance's present alerts for an hour.
+func (a *app) keep(name string) tea.Cmd {
+	s := a.session(name)
+	for _, al := range s.Alerts {
+		a.fleet.Keep(name, al.ID, time.Hour)
+	}
+	a.say(info, a.N("kept", len(s.Alerts), name))
 	return nil
 }
 

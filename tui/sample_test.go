@@ -109,7 +109,7 @@ func sample() *session.FleetView {
 	data.History.Mean = append(make([]float64, 288), data.History.Mean[:0]...)
 	h20 := session.View{
 		Name: "h20-infer", Provider: "command", Address: "root@h20.example:22", State: session.Stopped, Reason: phrase.Say("state.provider"), Since: noon.Add(-20 * time.Hour),
-		Meter: session.Meter{Cost: cny(336), Today: cny(24), PerHour: cny(2), ByMidnight: cny(48)}, Saved: session.Saved{Known: true}, CanStart: true, CanDestroy: true,
+		Meter: session.Meter{Cost: cny(336), Today: cny(24), PerHour: cny(2), Running: cny(350), ByMidnight: cny(48)}, Saved: session.Saved{Known: true}, CanStart: true, CanDestroy: true,
 	}
 	return &session.FleetView{
 		At: noon, Sessions: []session.View{tune, data, h20},

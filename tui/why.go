@@ -48,6 +48,27 @@ func (a *app) whyNotAct(name *string) func() string {
 	}
 }
 
+// whyNotConfig: what changes the list of instances.
+func (a *app) whyNotConfig() string {
+	if why := a.whyReadonly(); why != "" {
+		return why
+	}
+	if a.v.Simulated {
+		return a.T("why.demo")
+	}
+	return ""
+}
+
+// whyNotConfigured: what changes how an instance is configured.
+func (a *app) whyNotConfigured(name *string) func() string {
+	return func() string {
+		if why := a.whyNotConfig(); why != "" {
+			return why
+		}
+		return a.whyGone(name)()
+	}
+}
+
 func (a *app) whyNotEdit(name *string) func() string {
 	return func() string {
 		if why := a.whyReadonly(); why != "" {

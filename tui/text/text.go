@@ -72,12 +72,13 @@ func (l *Lang) S(t phrase.Text) string { return t.In(l.said) }
 // Has says whether there is a text of that id.
 func (l *Lang) Has(id string) bool { _, ok := l.m[id]; return ok }
 
-// N is T for a count: id+".1" where n is 1 and the language has it.
-func (l *Lang) N(id string, n int) string {
+// N is T for a count, which stands before the other arguments: id+".1", without
+// the count, where n is 1 and the language has it.
+func (l *Lang) N(id string, n int, more ...any) string {
 	if n == 1 && l.Has(id+".1") {
-		return l.T(id + ".1")
+		return l.T(id+".1", more...)
 	}
-	return l.T(id, n)
+	return l.T(id, append([]any{n}, more...)...)
 }
 
 // Dur is a duration in at most six cells: 42s, 24m, 3h12m, 2d04h. It is the same
