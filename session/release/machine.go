@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"rentop/remote"
 	"rentop/remote/provider"
@@ -63,7 +64,9 @@ type Machine struct {
 	proofs    map[string]proof    // the same by "path → place here"
 	scanned   *scan               // the last look at the file systems; nil where it failed
 	proven    map[string]bool     // paths there that were proven to exist elsewhere in this round
-	home      string              // of the login there, as the last scan said
+	env       finding             // the environment as it was captured at envAt
+	envAt     time.Time
+	home      string // of the login there, as the last scan said
 }
 
 // New begins a release. Nothing happens before Run. One that only checks leaves no
