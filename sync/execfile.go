@@ -50,7 +50,7 @@ func (t execTransport) alone(err error) bool {
 // fileError keeps a script's own failure to its file; others end the call.
 func (t execTransport) fileError(err error) error {
 	if exitCode(err) > 0 {
-		return errAlone{toolError(shortReason(err.Error()))}
+		return errAlone{scriptReason(err)}
 	}
 	return err
 }

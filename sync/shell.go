@@ -146,21 +146,21 @@ func (s *shell) run(ctx context.Context, c call) (stderr string, err error) {
 		})
 	}
 	err = s.r.Run(ctx, cmd)
-	if outW != nil {
+	stderr = errBuf.String()
+	if x := (*remote.ExitError)(nil); errors.As(err, &x) && x.Stderr == "" && stderr != "" {
+		err = &remote.ExitError{Code: x.Code, Signal: x.Signal, Stderr: lastLine(stderr)}
+	}
+	if outW != nil { // what reads fails with the script's own words
 		outW.CloseWithError(errOr(err, io.EOF))
 	}
 	if inR != nil {
 		inR.CloseWithError(errEnded)
 	}
 	wg.Wait()
-	stderr = errBuf.String()
 	switch {
 	case ctx.Err() != nil && context.Cause(ctx) != nil && (errors.Is(context.Cause(ctx), inErr) || errors.Is(context.Cause(ctx), outErr)):
 		return stderr, context.Cause(ctx)
 	case err != nil:
-		if x := (*remote.ExitError)(nil); errors.As(err, &x) && x.Stderr == "" && stderr != "" {
-			err = &remote.ExitError{Code: x.Code, Signal: x.Signal, Stderr: lastLine(stderr)}
-		}
 		return stderr, err
 	}
 	return stderr, outErr

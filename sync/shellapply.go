@@ -112,6 +112,24 @@ func shortReason(msg string) string {
 	return remote.Short(msg, 200)
 }
 
+// scriptReason is why a script on the instance failed, in its own last words: a
+// bare exit code tells a person nothing.
+func scriptReason(err error) error {
+	var x *remote.ExitError
+	var closed *closedRoot
+	switch {
+	case errors.As(err, &closed):
+		return closed
+	case !errors.As(err, &x):
+		return toolError(shortReason(err.Error()))
+	case x.Stderr != "":
+		return toolError(shortReason(x.Stderr))
+	case x.Signal != "":
+		return fmt.Errorf("the command on the instance was ended by signal %s", x.Signal)
+	}
+	return errors.New("the command on the instance failed and did not say why")
+}
+
 // toolError is a reason as an error that callers can tell apart.
 func toolError(reason string) error {
 	switch {

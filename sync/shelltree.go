@@ -44,9 +44,25 @@ func rootError(root string, err error) error {
 	case exitNoRoot:
 		return &fs.PathError{Op: "open", Path: root, Err: fs.ErrNotExist}
 	case exitBadRoot:
-		return fmt.Errorf("%s on the instance cannot be opened: %w", remote.Clean(root), err)
+		return &closedRoot{root, err}
 	}
 	return err
+}
+
+// closedRoot is a root that is there and that this login cannot enter.
+type closedRoot struct {
+	root string
+	err  error // the script's end
+}
+
+func (e *closedRoot) Unwrap() error { return e.err }
+
+func (e *closedRoot) Error() string {
+	why := "permission denied"
+	if x := (*remote.ExitError)(nil); errors.As(e.err, &x) && strings.Contains(x.Stderr, "ot a directory") {
+		why = "it is no folder"
+	}
+	return remote.Clean(e.root) + " on the instance cannot be opened: " + why
 }
 
 func (s *shell) Resolve(ctx context.Context, p string) (string, Entry, error) {

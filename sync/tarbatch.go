@@ -65,7 +65,7 @@ func (b *batch) ended(ctx context.Context, err error) error {
 	if code < 0 && !errors.Is(err, errEnded) {
 		return fmt.Errorf("sending to %s: %w", remote.Clean(b.root), err)
 	}
-	reason := toolError(shortReason(err.Error()))
+	reason := scriptReason(err)
 	if code == exitNoRoot || code == exitBadRoot {
 		reason = rootError(b.root, err)
 	}
