@@ -9,7 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
+	"charm.land/lipgloss/v2"
+	lines "charm.land/lipgloss/v2/table"
 	"github.com/spf13/cobra"
 
 	"rentop/remote"
@@ -84,31 +85,27 @@ func (t *table) alignRight(cols ...int) *table {
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 func (t *table) print(w io.Writer) error {
-	var widths []int
+	out := lines.New().Wrap(false).
+		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).BorderRow(false).BorderHeader(false).
+		StyleFunc(func(_, col int) lipgloss.Style {
+			style := lipgloss.NewStyle()
+			if col > 0 {
+				style = style.PaddingLeft(2)
+			}
+			if t.right[col] {
+				style = style.Align(lipgloss.Right)
+			}
+			return style
+		})
 	for _, row := range t.rows {
 		for i, c := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
 			row[i] = remote.Clean(c)
-			widths[i] = max(widths[i], ansi.StringWidth(row[i]))
 		}
+		out.Row(row...)
 	}
 	var b strings.Builder
-	for _, row := range t.rows {
-		line := ""
-		for i, c := range row {
-			pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(c))
-			if i > 0 {
-				line += "  "
-			}
-			if t.right[i] {
-				line += pad + c
-			} else {
-				line += c + pad
-			}
-		}
-		b.WriteString(strings.TrimRight(line, " "))
+	for line := range strings.Lines(out.String() + "\n") {
+		b.WriteString(strings.TrimRight(line, " \n"))
 		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(w, b.String())
