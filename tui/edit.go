@@ -61,7 +61,7 @@ func instanceForm(a *app, head, intro string, in config.Instance, save func(conf
 	ghosts := map[string]string{"add.ssh": "ssh -p 41237 root@connect.example", "add.price": "8.00", "add.currency": "CNY",
 		"add.stopped": "0.02", "add.budget": "50", "add.provider": "command", "add.name": "a100"}
 	for i := range f.entries {
-		f.entries[i].f.ghost = ghosts[f.entries[i].id]
+		f.entries[i].f.ghost = a.example(ghosts[f.entries[i].id])
 	}
 	if line != "" {
 		f.at = 1

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"rentop/themes"
 	"rentop/tui/cell"
 )
 
@@ -21,6 +22,7 @@ type field struct {
 	at     int // of the cursor
 	secret bool
 	ghost  string // shown while empty
+	whole  bool   // all of it is selected: what is typed replaces it
 }
 
 func newField(s string) field {
@@ -29,10 +31,20 @@ func newField(s string) field {
 	return f
 }
 
+// newSelected is a field with a value that is only a proposal.
+func newSelected(s string) field {
+	f := newField(s)
+	f.whole = len(f.text) > 0
+	return f
+}
+
 func (f *field) String() string { return string(f.text) }
 
 // insert puts s at the cursor; line ends and control characters become spaces.
 func (f *field) insert(s string) {
+	if f.whole {
+		f.text, f.at, f.whole = nil, 0, false
+	}
 	s = strings.TrimRight(s, "\r\n")
 	var in []rune
 	for _, r := range s {
@@ -53,6 +65,8 @@ func (f *field) insert(s string) {
 
 // key edits and says whether the key was one for editing.
 func (f *field) key(k tea.KeyPressMsg) bool {
+	whole := f.whole
+	f.whole = false
 	switch k.String() {
 	case "left", "ctrl+b":
 		f.at = max(f.at-1, 0)
@@ -63,9 +77,19 @@ func (f *field) key(k tea.KeyPressMsg) bool {
 	case "end", "ctrl+e":
 		f.at = len(f.text)
 	case "backspace", "ctrl+h":
-		f.drop(max(f.at-1, 0), f.at)
+		if whole {
+			f.at = 0
+			f.drop(0, len(f.text))
+		} else {
+			f.drop(max(f.at-1, 0), f.at)
+		}
 	case "delete", "ctrl+d":
-		f.drop(f.at, min(f.at+1, len(f.text)))
+		if whole {
+			f.at = 0
+			f.drop(0, len(f.text))
+		} else {
+			f.drop(f.at, min(f.at+1, len(f.text)))
+		}
 	case "ctrl+u":
 		f.drop(0, f.at)
 	case "ctrl+k":
@@ -80,6 +104,7 @@ func (f *field) key(k tea.KeyPressMsg) bool {
 		}
 		f.drop(from, f.at)
 	default:
+		f.whole = whole
 		if k.Text == "" || k.Mod&^(tea.ModShift|tea.ModCapsLock) != 0 {
 			return false
 		}
@@ -113,7 +138,11 @@ func (f *field) draw(a *app, r cell.Area, focus bool) {
 	for cell.Width(shown(f.text[from:f.at])) >= r.W && from < f.at {
 		from++
 	}
-	r.Put(0, 0, a.th.Text, shown(f.text[from:]))
+	st := a.th.Text
+	if f.whole && focus {
+		st = st.With(themes.Reverse)
+	}
+	r.Put(0, 0, st, shown(f.text[from:]))
 	if focus {
 		a.setCursor(r, cell.Width(shown(f.text[from:f.at])), 0)
 	}

@@ -39,6 +39,14 @@ type form struct {
 	done func(v map[string]string) (fault string, cmd tea.Cmd)
 }
 
+// example is what an empty field shows; it is no value, also where nothing can be dim.
+func (l *look) example(s string) string {
+	if s == "" {
+		return ""
+	}
+	return l.T("form.example", s)
+}
+
 func (f *form) title() string { return f.head }
 
 func (f *form) size(w, h int) (int, int) {
@@ -128,9 +136,9 @@ func (f *form) key(k tea.KeyPressMsg) tea.Cmd {
 		return f.submit()
 	default:
 		switch {
-		case e.choice != nil && (s == "left" || s == "h"):
+		case e.choice != nil && (s == "left"):
 			e.pick = (e.pick + len(e.choice) - 1) % len(e.choice)
-		case e.choice != nil && (s == "right" || s == "l" || s == "space"):
+		case e.choice != nil && (s == "right" || s == "space"):
 			e.pick = (e.pick + 1) % len(e.choice)
 		case e.choice == nil && !e.fixed:
 			e.f.key(k)

@@ -256,9 +256,9 @@ func (a *app) newJob(instance string) tea.Cmd {
 	f := &form{a: a, verb: "form.start", head: a.T("newjob.title", instance), intro: a.T("newjob.intro"), entries: []entry{
 		{id: "newjob.command"}, {id: "newjob.name"}, {id: "newjob.dir"},
 	}}
-	f.entries[0].f.ghost = "python train.py"
+	f.entries[0].f.ghost = a.example("python train.py")
 	f.entries[1].f.ghost = a.T("newjob.name.ghost")
-	f.entries[2].f.ghost = "~"
+	f.entries[2].f.ghost = a.T("newjob.dir.ghost")
 	if s := a.session(instance); s != nil && len(s.Syncs) > 0 {
 		f.entries[2].f = newField(s.Syncs[0].Remote)
 	}

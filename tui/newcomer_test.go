@@ -42,3 +42,23 @@ func TestDemoSaysAtOnceThatItCannotBeAddedTo(t *testing.T) {
 	d.press("j").paste("ssh root@h").see("add: the demo's").not("Add an instance")
 	d.press("e").see("edit: the demo's").press("D").see("forget: the demo's")
 }
+
+func TestSyncFormProposesFolders(t *testing.T) {
+	d := drive(t, sample(), "en", 80, 24)
+	d.press("s", "n", "'hl/out", "tab", "'/data", "enter").heard("plan a100-tune push hl/out /data")
+	// The direction has keys of its own; a proposal that is left is used.
+	d = drive(t, sample(), "en", 80, 24)
+	d.press("s", "n", "up", "'hlx", "right", "enter").heard("plan a100-tune pull . ~/project delete")
+	// Moving in a proposal keeps it; what is only an example is no value.
+	d = drive(t, sample(), "en", 80, 24)
+	d.press("s", "n", "end", "'/out", "enter").heard("plan a100-tune push ./out ~/project")
+	d = drive(t, sample(), "en", 80, 24)
+	d.press("j", "s", "n").see("e.g. ~/project").press("enter").see("Both folders are needed")
+}
+
+func TestExamplesAreNoValues(t *testing.T) {
+	d := drive(t, sample(), "en", 80, 24)
+	d.press("a").see("e.g. 8.00", "e.g. 0.02", "e.g. ssh -p 41237 root@connect.example").press("enter").see("Where is it?")
+	drive(t, sample(), "zh", 80, 24).press("a").see("例如 8.00")
+	drive(t, sample(), "en", 80, 24).press("j", "n").see("e.g. python train.py", "(the home folder)")
+}

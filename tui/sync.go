@@ -138,10 +138,13 @@ func (s *syncScreen) other() tea.Cmd {
 	f := &form{a: a, verb: "form.plan", head: a.T("other.title", name), intro: a.T("other.intro"), entries: []entry{
 		{id: "other.dir", choice: []string{"push", "pull"}}, {id: "other.local"}, {id: "other.remote"},
 	}}
-	if p, ok := s.selected(); ok {
-		f.entries[1].f, f.entries[2].f = newField(p.Local), newField(p.Remote)
+	p, ok := s.selected()
+	if !ok {
+		p.Local = "."
 	}
-	f.entries[1].f.ghost, f.entries[2].f.ghost = ".", "~/project"
+	f.entries[1].f, f.entries[2].f = newSelected(p.Local), newSelected(p.Remote)
+	f.entries[1].f.ghost, f.entries[2].f.ghost = a.example("./data"), a.example("~/project")
+	f.at = 1
 	f.done = func(v map[string]string) (string, tea.Cmd) {
 		spec := session.TransferSpec{Direction: sync.Direction(v["other.dir"]), Local: strings.TrimSpace(v["other.local"]), Remote: strings.TrimSpace(v["other.remote"])}
 		if spec.Local == "" || spec.Remote == "" {
