@@ -258,9 +258,10 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 		Pushed:        s.known,
 		OpenTransport: s.openTransport,
 		PullDir:       filepath.Join(dir, "saved", s.cfg().Name),
-		EnvDir:        filepath.Join(dir, "environments", s.cfg().Name),
-		SnapshotDir:   filepath.Join(dir, "snapshots", s.cfg().Name),
-		Provider:      s.prov(), ProviderID: s.providerID(),
+		// Of this rental: the next one of the same name has a folder of its own.
+		EnvDir:      filepath.Join(dir, "environments", s.cfg().Name+"-"+s.uid[:min(6, len(s.uid))]),
+		SnapshotDir: filepath.Join(dir, "snapshots", s.cfg().Name),
+		Provider:    s.prov(), ProviderID: s.providerID(),
 		GoesOn: s.goesOn, Cost: s.finalCost,
 		Journal: releaseJournal{s},
 		Changed: func(v release.View) { s.send(func(st *state) { st.release = &v }) },
