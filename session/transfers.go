@@ -147,11 +147,15 @@ func added(before, after *sync.Result) *sync.Result {
 	if before == nil || after == nil {
 		return cmp.Or(after, before)
 	}
+	moved := len(after.Sent)
 	after.Sent = append(before.Sent, after.Sent...)
 	after.Deleted = append(before.Deleted, after.Deleted...)
 	after.Bytes += before.Bytes
 	after.Wire += before.Wire
 	after.Took += before.Took
+	if after.Kept == 0 && moved == 0 { // cut before anything moved: what was kept still is
+		after.Kept = before.Kept
+	}
 	return after
 }
 

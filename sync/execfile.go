@@ -211,7 +211,7 @@ func (t execTransport) fetchFile(ctx context.Context, out *sink, root string, e 
 		})
 		switch {
 		case here != nil:
-			p.failed(here)
+			p.failed(here, m)
 			return e, errAlone{plainError(here)}
 		case err != nil && !(exitCode(err) >= 0 && p.done.at == e.Size):
 			p.close()
@@ -219,6 +219,7 @@ func (t execTransport) fetchFile(ctx context.Context, out *sink, root string, e 
 				p.drop()
 				return e, errAlone{ErrChanged}
 			}
+			keep(m, p.journaled)
 			return e, t.fileError(rootError(root, err))
 		}
 	}

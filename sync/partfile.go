@@ -95,7 +95,7 @@ func (p *partFile) finish(ctx context.Context, confirm func(sum string) error) (
 		err = copyMetered(ctx, h, io.NewSectionReader(p.f, 0, e.Size), nil)
 	}
 	if err != nil {
-		p.failed(err)
+		p.failed(err, nil)
 		return e, plainError(err)
 	}
 	e.SHA256 = hex.EncodeToString(h.Sum(nil))
@@ -115,11 +115,15 @@ func (p *partFile) finish(ctx context.Context, confirm func(sum string) error) (
 
 // failed keeps the part for the next run, unless the source is another by now, or
 // the disk is full: there a part stands in everybody's way.
-func (p *partFile) failed(err error) {
+func (p *partFile) failed(err error, m Meter) {
 	if errors.Is(err, ErrChanged) || errors.Is(plainError(err), ErrFull) {
 		p.drop()
+		return
 	}
 	p.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	keep(m, p.journaled)
 }
 
 // drop removes the part: it is of no use to a later run.

@@ -20,7 +20,7 @@ type tracker struct {
 	report func(Progress)
 	now    func() time.Time
 
-	bytes, wire, files, failed atomic.Int64
+	bytes, wire, files, failed, kept atomic.Int64
 
 	mu      stdsync.Mutex // protects p, samples; never held while reporting
 	p       Progress
@@ -98,10 +98,19 @@ func (t *tracker) reset() {
 func (t *tracker) scanned(n int64) { t.files.Add(n) }
 func (t *tracker) Content(n int64) { t.bytes.Add(n) }
 func (t *tracker) Wire(n int64)    { t.wire.Add(n) }
+func (t *tracker) Kept(n int64)    { t.kept.Add(n) }
 func (t *tracker) Current(p string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.p.Current = remote.Clean(p)
+}
+
+// keep tells a Meter that counts it how much of an unfinished file a later run
+// finds again.
+func keep(m Meter, n int64) {
+	if k, counts := m.(interface{ Kept(n int64) }); counts && n > 0 {
+		k.Kept(n)
+	}
 }
 
 func (t *tracker) snapshot() Progress {

@@ -80,7 +80,7 @@ func (d *download) run(ctx context.Context) (Entry, error) {
 	}
 	d.m.Content(p.start)
 	if err := d.pour(ctx, f, p); err != nil {
-		p.failed(err)
+		p.failed(err, d.m)
 		return d.e, err
 	}
 	return p.finish(ctx, func(sum string) error { return d.confirm(ctx, sum) })

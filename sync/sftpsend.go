@@ -80,6 +80,7 @@ type upload struct {
 	e    Entry
 	m    Meter
 	sum  hash.Hash
+	kept int64 // of the part, as its journal says
 }
 
 func (u *upload) run(ctx context.Context, src string) error {
@@ -99,6 +100,8 @@ func (u *upload) run(ctx context.Context, src string) error {
 		if (u.e.Size < largeFile || errors.Is(why, ErrFull)) && !u.t.ends(ctx, u.c, err) {
 			u.c.Remove(part)
 			u.c.Remove(part + journalSuffix)
+		} else {
+			keep(u.m, u.kept)
 		}
 		return why
 	}
@@ -149,6 +152,7 @@ func (u *upload) fill(ctx context.Context, f *os.File, part string) error {
 	if err != nil {
 		return err
 	}
+	u.kept = start
 	flags := os.O_CREATE | os.O_WRONLY
 	if start == 0 {
 		flags |= os.O_TRUNC
@@ -245,7 +249,7 @@ func (u *upload) pour(ctx context.Context, f *os.File, w, j *sftp.File, start in
 	}
 	done := acked{at: start}
 	journaled := start
-	var mu stdsync.Mutex // protects journaled
+	var mu stdsync.Mutex // protects journaled, u.kept
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(sftpRequests)
 	pool := stdsync.Pool{New: func() any { return new([sftpChunk]byte) }}
@@ -279,10 +283,15 @@ func (u *upload) pour(ctx context.Context, f *os.File, w, j *sftp.File, start in
 				journaled = end
 			}
 			mu.Unlock()
-			if due {
-				_, err := j.WriteAt([]byte(journalText(end)), 0)
+			if !due {
+				return nil
+			}
+			if _, err := j.WriteAt([]byte(journalText(end)), 0); err != nil {
 				return err
 			}
+			mu.Lock()
+			u.kept = max(u.kept, end)
+			mu.Unlock()
 			return nil
 		})
 	}

@@ -116,6 +116,9 @@ func Size(n int64) string {
 
 // String is the state on one line: files, bytes, rate and time left.
 func (p Progress) String() string {
+	if p.FilesAll == 0 && p.BytesAll == 0 && (p.Stage == "scan" || p.Stage == "plan") {
+		return fmt.Sprintf("%s: %d seen", p.Stage, p.Files) // how many there are is not known yet
+	}
 	s := fmt.Sprintf("%s %d/%d files, %s of %s", p.Stage, p.Files, p.FilesAll, Size(p.Bytes), Size(p.BytesAll))
 	if p.Rate > 0 {
 		s += fmt.Sprintf(", %s/s", Size(int64(p.Rate)))

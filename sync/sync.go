@@ -101,6 +101,7 @@ type Result struct {
 	Unchanged int64
 	Failed    []Failure
 	Bytes     int64
+	Kept      int64 // of large files that did not arrive whole: what the next run does not move again
 	Wire      int64
 	Took      time.Duration
 	Transport string

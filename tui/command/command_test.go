@@ -210,3 +210,19 @@ func TestEditLine(t *testing.T) {
 		t.Errorf("echo %q, %v", out.String(), err)
 	}
 }
+
+// A transfer that was cut says what is kept, and what to do.
+func TestStoppedTransfer(t *testing.T) {
+	for _, c := range []struct {
+		res  sync.Result
+		want string
+	}{
+		{sync.Result{}, "no file is there whole yet; run it again"},
+		{sync.Result{Kept: 24 << 20}, "run it again: 24 MiB are kept"},
+		{sync.Result{Bytes: 1 << 20, Kept: 24 << 20}, "run it again: 25 MiB are kept"},
+	} {
+		if got := stopped(&c.res); !strings.Contains(got, c.want) {
+			t.Errorf("%+v: %s", c.res, got)
+		}
+	}
+}

@@ -39,6 +39,9 @@ func newProgress(out io.Writer, now func() time.Time) *progress {
 }
 
 func (p *progress) show(s sync.Progress) {
+	if !p.terminal && (s.Stage == "plan" || s.Stage == "done" || s.Files == 0 && s.FilesAll == 0 && s.BytesAll == 0) {
+		return // nothing has begun, or the result says it: no line for a log
+	}
 	now := p.now()
 	if s.Stage == p.stage && now.Sub(p.last) < p.every {
 		return

@@ -44,6 +44,7 @@ type transferred struct {
 	Direction sync.Direction `json:"direction"`
 	Files     int            `json:"files"`
 	Bytes     int64          `json:"bytes"`
+	Kept      int64          `json:"kept_bytes"` // of unfinished files: the next run goes on there
 	WireBytes int64          `json:"wire_bytes"`
 	Unchanged int64          `json:"unchanged"`
 	Deleted   []string       `json:"deleted"`
@@ -139,15 +140,29 @@ func (a *app) transfer(ctx context.Context, s *session.Session, spec session.Tra
 	}
 	res, err := s.Transfer(ctx, spec, confirm, p.show)
 	p.clear()
-	if res != nil {
+	if res == nil {
+		return err
+	}
+	if asJSON || err == nil || len(res.Sent)+len(res.Deleted)+len(res.Failed) > 0 {
 		if perr := a.printResult(spec.Direction, res, asJSON); err == nil {
 			err = perr
 		}
 	}
-	if err == nil && res != nil && len(res.Failed) > 0 {
-		err = fmt.Errorf("%s: %s: %d could not be moved; the rest is there, whole", s.Name(), spec.Direction, len(res.Failed))
+	switch n := len(res.Failed); {
+	case err != nil:
+		a.note("%s", stopped(res))
+	case n > 0:
+		err = fmt.Errorf("%s: %s: %d failed, each named above with its reason; the others are there, whole. Mend that and run it again: only what is missing is moved", s.Name(), spec.Direction, n)
 	}
 	return err
+}
+
+// stopped says what is left of a transfer that ended before its end.
+func stopped(res *sync.Result) string {
+	if kept := res.Bytes + res.Kept; kept > 0 {
+		return fmt.Sprintf("it did not come to its end; run it again: %s are kept and not moved again", sync.Size(kept))
+	}
+	return "it did not come to its end, and no file is there whole yet; run it again"
 }
 
 // confirmDeletes shows what would be deleted, and asks.
@@ -176,7 +191,7 @@ func (a *app) confirmDeletes(ctx context.Context, d sync.Direction, plan *sync.P
 
 func (a *app) printResult(d sync.Direction, r *sync.Result, asJSON bool) error {
 	out := transferred{
-		Direction: d, Files: len(r.Sent), Bytes: r.Bytes, WireBytes: r.Wire, Unchanged: r.Unchanged,
+		Direction: d, Files: len(r.Sent), Bytes: r.Bytes, Kept: r.Kept, WireBytes: r.Wire, Unchanged: r.Unchanged,
 		Deleted: append([]string{}, r.Deleted...), Failed: []failure{}, Verified: r.Verified,
 		Seconds: r.Took.Round(time.Millisecond).Seconds(), Transport: r.Transport,
 	}
@@ -199,7 +214,11 @@ func (a *app) printResult(d sync.Direction, r *sync.Result, asJSON bool) error {
 	if n := len(out.Deleted); n > 0 {
 		deleted = fmt.Sprintf(", %d deleted", n)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s %d files, %s (%s on the wire) in %s, %d unchanged%s%s\n",
-		verb, out.Files, sync.Size(out.Bytes), sync.Size(out.WireBytes), span(r.Took), out.Unchanged, deleted, verified)
+	failed := ""
+	if n := len(out.Failed); n > 0 {
+		failed = fmt.Sprintf(", %d failed", n)
+	}
+	_, err := fmt.Fprintf(a.Out, "%s %d files, %s (%s on the wire) in %s, %d unchanged%s%s%s\n",
+		verb, out.Files, sync.Size(out.Bytes), sync.Size(out.WireBytes), span(r.Took), out.Unchanged, deleted, failed, verified)
 	return err
 }
