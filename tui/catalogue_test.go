@@ -83,7 +83,7 @@ func TestTextsExist(t *testing.T) {
 		"check." + string(release.CheckJobs), "check." + string(release.CheckArtifacts), "check." + string(release.CheckUnsaved), "check." + string(release.CheckGit),
 		"check." + string(release.CheckEnv), "check." + string(release.CheckSnapshot), "check." + string(release.CheckCosts),
 		"choice." + string(release.ProviderSnapshot), "choice." + string(release.PortableSnapshot), "choice." + string(release.NoSnapshot), "choice.push", "choice.pull",
-		"confirm.title.stop", "confirm.title.destroy", "confirm.safe.stop", "confirm.safe.destroy", "confirm.lost.stop", "confirm.lost.destroy",
+		"confirm.title.stop", "confirm.title.destroy", "confirm.name.stop", "confirm.name.destroy", "confirm.lost.stop", "confirm.lost.destroy",
 		"plan.title.push", "plan.title.pull", "form.do.stop", "form.do.destroy",
 		"stage.queued", "stage.scan", "stage.plan", "stage.send", "stage.verify", "stage.done",
 	} {

@@ -67,6 +67,23 @@ func size(n float64) string {
 	return fmt.Sprintf("%.1f%c", n, units[i])
 }
 
+// thousands is a count in at most four cells: 999, 1.3k, 12k, 1.2M.
+func thousands(n int) string {
+	f := float64(n)
+	for _, unit := range []string{"", "k", "M", "G"} {
+		switch {
+		case unit == "" && n < 1000:
+			return itoa(n)
+		case unit != "" && f < 9.95:
+			return fmt.Sprintf("%.1f%s", f, unit)
+		case unit != "" && f < 999.5:
+			return fmt.Sprintf("%.0f%s", f, unit)
+		}
+		f /= 1000
+	}
+	return ">1T"
+}
+
 func speed(bytesPerSecond float64) string { return size(bytesPerSecond) + "/s" }
 
 // gib is bytes as GiB with one decimal, without a unit: for used/total pairs.

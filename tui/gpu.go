@@ -138,7 +138,7 @@ func (l *look) cardState(c card) (string, themes.Style) {
 		return l.throttle(c.Throttle), l.th.Dim
 	}
 	if n, ok := c.ECCErrors.Get(); ok && n > 0 {
-		return l.T("gpu.ecc", int(n)), l.th.Bad
+		return l.N("gpu.ecc", int(n)), l.th.Bad
 	}
 	return c.PState, l.th.Faint
 }

@@ -39,7 +39,9 @@ func (j *jobs) actions() []action {
 		{id: "log", keys: []string{"enter", "right", "l"}, foot: true, why: j.whyNone, do: func() tea.Cmd { return a.openLog(j.name, j.id) }},
 		{id: "newjob", keys: []string{"n"}, foot: true, why: a.whyNotAct(&j.name), do: func() tea.Cmd { return a.newJob(j.name) }},
 		{id: "kill", keys: []string{"x"}, foot: true, why: j.whyNotKill, do: func() tea.Cmd { return a.killJob(j.name, j.job()) }},
-		{id: "restart", keys: []string{"R"}, foot: true, why: j.whyNotRestart, do: func() tea.Cmd { return a.restartJob(j.name, j.job()) }},
+		{id: "restart", keys: []string{"R"}, foot: true, why: j.whyNotRestart, do: func() tea.Cmd {
+			return a.restartJob(j.name, j.job(), func(job tmux.Job) tea.Cmd { j.id = job.ID; return nil })
+		}},
 		{id: "attach", keys: []string{"a"}, foot: true, why: j.whyNotAttach, do: func() tea.Cmd { return a.jobTerminal(j.name, j.job()) }},
 		{id: "terminal", keys: []string{"t"}, why: a.whyNotHere(&j.name), do: func() tea.Cmd { return a.terminal(j.name) }},
 		{id: "down", keys: []string{"j", "down"}, do: j.move(1)},
@@ -240,12 +242,21 @@ func (a *app) killJob(instance string, x *tmux.Job) tea.Cmd {
 	return nil
 }
 
-func (a *app) restartJob(instance string, x *tmux.Job) tea.Cmd {
+// restartJob asks first; runs is told of the new job.
+func (a *app) restartJob(instance string, x *tmux.Job, runs func(tmux.Job) tea.Cmd) tea.Cmd {
 	id, name := x.ID, x.Name
 	a.push(newConfirm(a, a.T("restart.title", name), a.T("restart.what", x.Command), func() tea.Cmd {
-		return a.act(a.T("restarted", name), func(ctx context.Context) error {
-			_, err := a.fleet.RestartJob(ctx, instance, id)
-			return err
+		return a.work(func(ctx context.Context) then {
+			job, err := a.fleet.RestartJob(ctx, instance, id)
+			return func() tea.Cmd {
+				if err != nil {
+					a.fail(err)
+					return nil
+				}
+				a.v = a.fleet.View() // it has the new job
+				a.say(info, a.T("restarted", name))
+				return runs(job)
+			}
 		})
 	}))
 	return nil

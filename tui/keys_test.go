@@ -47,7 +47,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 	d.press("G", "t").see("terminal: h20-infer is stopped")
 	d.press("g", "S").see("start: a100-tune is not stopped")
 	d.press("K").see("a100-tune has no alert")
-	d.press("J", "G", "x").see("kill: old has ended")
+	d.press("J", "G", "x").see("kill: “old” has ended")
 	d.opt.Readonly = true
 	d.press("esc", "n").see("read-only")
 	d.paste("ssh -p 22 root@h").see("read-only")
@@ -150,8 +150,8 @@ func TestJobs(t *testing.T) {
 	d := drive(t, sample(), "en", 80, 24)
 	d.press("n").see("New job on a100-tune", "~/project")
 	d.press("'python train.py --a b", "enter").heard(`job a100-tune "python train.py --a b" in "~/project"`).not("New job")
-	d.press("J", "x").see("Kill train?").press("enter")
-	d.not("Kill train?")
+	d.press("J", "x").see("Kill “train”?").press("enter")
+	d.not("Kill “train”?")
 	if strings.Contains(d.f.heard(), "kill") {
 		t.Error("Enter must not kill")
 	}

@@ -5,6 +5,7 @@ package tui
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -136,6 +137,9 @@ func (v *logView) read() tea.Cmd {
 	reading := v.a.work(func(context.Context) then {
 		err := fleet.Follow(ctx, instance, id, from, buf)
 		return func() tea.Cmd {
+			if buf != v.buf {
+				return nil // another job's log is read now
+			}
 			v.ended = true
 			if err != nil && ctx.Err() == nil {
 				v.err = err.Error()
@@ -164,6 +168,16 @@ func (v *logView) await(ctx context.Context) tea.Cmd {
 			})
 		})
 	}
+}
+
+// becomes follows the log of another job, which is the one here run again.
+func (v *logView) becomes(job tmux.Job) tea.Cmd {
+	if !slices.Contains(v.a.screens, screen(v)) {
+		return nil
+	}
+	v.stop()
+	v.id, v.buf, v.off, v.follow = job.ID, newLogBuffer(), 0, true
+	return v.read()
 }
 
 func (v *logView) job() *tmux.Job {
@@ -215,7 +229,7 @@ func (v *logView) actions() []action {
 		{id: "filter", keys: []string{"/"}, foot: true, do: func() tea.Cmd { a.push(newFilter(a, &v.filter)); return nil }},
 		{id: "wrap", keys: []string{"w"}, foot: true, do: func() tea.Cmd { v.wrap = !v.wrap; return nil }},
 		{id: "kill", keys: []string{"x"}, foot: true, why: with(a.whyNotKill), do: func() tea.Cmd { return a.killJob(v.instance, v.job()) }},
-		{id: "restart", keys: []string{"R"}, why: with(a.whyNotRestart), do: func() tea.Cmd { return a.restartJob(v.instance, v.job()) }},
+		{id: "restart", keys: []string{"R"}, why: with(a.whyNotRestart), do: func() tea.Cmd { return a.restartJob(v.instance, v.job(), v.becomes) }},
 		{id: "attach", keys: []string{"a"}, foot: true, why: with(a.whyNotAttach), do: func() tea.Cmd { return a.jobTerminal(v.instance, v.job()) }},
 		{id: "down", keys: []string{"j", "down"}, do: v.scroll(1)},
 		{id: "up", keys: []string{"k", "up"}, do: v.scroll(-1)},
@@ -248,12 +262,6 @@ func (v *logView) draw(b cell.Area) {
 		}
 		lines = kept
 	}
-	head := b.Row(0)
-	p := head.Pen(1, 0)
-	if x := v.job(); x != nil {
-		word, st := a.jobWord(x)
-		p.Put(st, word).Skip(2).Put(a.th.Dim, cell.Cut(x.Command, max(b.W/2, 20)))
-	}
 	state := a.N("log.lines", len(lines))
 	switch {
 	case v.err != "":
@@ -263,6 +271,12 @@ func (v *logView) draw(b cell.Area) {
 	}
 	if v.filter != "" {
 		state = "/" + v.filter + "  " + state
+	}
+	head := b.Row(0)
+	if x := v.job(); x != nil {
+		word, st := a.jobWord(x)
+		p := head.Pen(1, 0).Put(st, word).Skip(2)
+		head.PutIn(p.X(), 0, p.Left()-cell.Width(state)-4, a.th.Dim, x.Command)
 	}
 	head.Right(0, 0, head.W-1, a.th.Dim, state)
 	body := b.Sub(1, 2, b.W-2, b.H-2)

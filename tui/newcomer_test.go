@@ -7,6 +7,7 @@ import (
 
 	"rentop/session"
 	"rentop/session/phrase"
+	"rentop/session/release"
 )
 
 func TestStartSaysThePrice(t *testing.T) {
@@ -61,4 +62,35 @@ func TestExamplesAreNoValues(t *testing.T) {
 	d.press("a").see("e.g. 8.00", "e.g. 0.02", "e.g. ssh -p 41237 root@connect.example").press("enter").see("Where is it?")
 	drive(t, sample(), "zh", 80, 24).press("a").see("例如 8.00")
 	drive(t, sample(), "en", 80, 24).press("j", "n").see("e.g. python train.py", "(the home folder)")
+}
+
+// The header of a log has the command as far as there is room, and R in it goes on
+// to the new job's log.
+func TestLogOfARestartedJob(t *testing.T) {
+	d := drive(t, sample(), "en", 120, 36)
+	d.press("J", "enter").see("--out ckpt/run-7 --resume").press("esc")
+	d.press("j", "enter", "R").see("Restart “tokenize”?").press("y").heard("restart a100-tune j2; follow a100-tune j9").see("loading done", "“tokenize” runs again")
+}
+
+func TestSavedFitsItsColumn(t *testing.T) {
+	for n, want := range map[int]string{12: "✗ 12 ", 999: "✗ 999 ", 1300: "✗1.3k ", 12345: "✗ 12k ", 123456: "✗123k ", 9999: "✗ 10k ", 999999: "✗1.0M "} {
+		v := sample()
+		v.Sessions[1].Saved.Files = n
+		drive(t, v, "en", 80, 24).see(want)
+	}
+}
+
+func TestCountsOfOneAndNone(t *testing.T) {
+	v := inRelease(release.Waiting)
+	r := v.Sessions[1].Release
+	r.LostSize = 0
+	d := drive(t, v, "en", 100, 30)
+	d.press("j", "r").see("still costs").press("enter").see("2 lines of the checklist of 4090-data fail. Type its name").not("0B")
+	r.Checks = r.Checks[:3]
+	drive(t, v, "en", 100, 30).press("j", "r", "enter").see("1 line of the checklist of 4090-data fails.")
+	drive(t, v, "zh", 100, 30).press("j", "r", "enter").see("清单有 1 项未通过。输入名称以销毁它").not("0B")
+	v = sample()
+	v.Sessions[0].Saved.Files = 1
+	drive(t, v, "en", 80, 24).press("r").see("1 file (0B) exists nowhere else")
+	drive(t, v, "zh", 80, 24).press("r").see("不再收计算费")
 }

@@ -275,7 +275,10 @@ func (l *look) savedCell(a cell.Area, s *session.View) {
 	case s.Saved.Files == 0:
 		text, short, st = l.gl.Yes+" "+l.T("saved.all"), l.gl.Yes, l.th.Good
 	default:
-		text, short, st = l.gl.No+" "+l.N("saved.files", s.Saved.Files), l.gl.No+" "+itoa(s.Saved.Files), l.th.Warn
+		text, short, st = l.gl.No+" "+l.N("saved.files", s.Saved.Files), l.gl.No+" "+thousands(s.Saved.Files), l.th.Warn
+		if cell.Width(short) > a.W {
+			short = l.gl.No + thousands(s.Saved.Files)
+		}
 	}
 	if short != "" && (cell.Width(text) > a.W || s.Saved.Files > 0 && a.W < l.savedWidth()) {
 		text = short

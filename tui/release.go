@@ -177,10 +177,14 @@ func (s *releaseScreen) snapshot() tea.Cmd {
 func (s *releaseScreen) typeName() tea.Cmd {
 	a, r := s.a, s.now()
 	shown, fails := r.Shown, len(r.Fails())
-	intro := a.T("confirm.safe."+string(r.Goal), s.name)
+	intro := a.T("confirm.safe", s.name)
 	if fails > 0 {
-		intro = a.T("confirm.lost."+string(r.Goal), s.name, fails, size(float64(r.LostSize)))
+		intro = a.N("confirm.fails", fails, s.name)
+		if r.LostSize > 0 {
+			intro += a.T("confirm.lost."+string(r.Goal), size(float64(r.LostSize)))
+		}
 	}
+	intro += a.T("confirm.name." + string(r.Goal))
 	f := &form{a: a, head: a.T("confirm.title." + string(r.Goal)), intro: intro, verb: "form.do." + string(r.Goal), entries: []entry{{id: "typename"}}}
 	f.done = func(v map[string]string) (string, tea.Cmd) {
 		if v["typename"] != s.name {
@@ -242,7 +246,7 @@ func (s *releaseScreen) choice(p *page, v *session.View, w int) {
 	case v.Provider == "":
 		p.text(w, 0, a.th.Warn, a.T("rel.noprovider"))
 	case v.Saved.Known && v.Saved.Files > 0:
-		p.text(w, 0, a.th.Warn, a.gl.Alert+" "+a.T("rel.unsaved", v.Saved.Files, size(float64(v.Saved.Bytes))))
+		p.text(w, 0, a.th.Warn, a.gl.Alert+" "+a.N("rel.unsaved", v.Saved.Files, size(float64(v.Saved.Bytes))))
 	}
 }
 

@@ -279,7 +279,7 @@ func (f *fake) KillJob(_ context.Context, i, j string) (tmux.Job, error) {
 	return tmux.Job{}, f.note("kill %s %s", i, j)
 }
 func (f *fake) RestartJob(_ context.Context, i, j string) (tmux.Job, error) {
-	return tmux.Job{}, f.note("restart %s %s", i, j)
+	return tmux.Job{ID: "j9"}, f.note("restart %s %s", i, j)
 }
 func (f *fake) Follow(ctx context.Context, i, j string, from int64, w io.Writer) error {
 	f.note("follow %s %s", i, j)

@@ -271,7 +271,7 @@ func (l *look) transferState(t *session.TransferView) (string, themes.Style) {
 	case t.Result != nil && len(t.Result.Failed) > 0:
 		return l.gl.No + " " + l.N("transfer.failures", len(t.Result.Failed)), l.th.Bad
 	case t.Result != nil:
-		s := l.gl.Yes + " " + l.T("transfer.done", len(t.Result.Sent), size(float64(t.Result.Bytes)), text.Dur(t.Result.Took))
+		s := l.gl.Yes + " " + l.N("transfer.done", len(t.Result.Sent), size(float64(t.Result.Bytes)), text.Dur(t.Result.Took))
 		if t.Result.Verified {
 			s += " " + l.gl.Dot + " " + l.T("transfer.verified")
 		}
@@ -301,7 +301,7 @@ func (l *look) transferDetail(r cell.Area, t *session.TransferView) {
 	if p.Left >= 0 && p.BytesAll > 0 {
 		words += "  " + l.T("transfer.left", text.Dur(p.Left))
 	}
-	words += "  " + l.T("transfer.files", p.Files, p.FilesAll)
+	words += "  " + l.N("transfer.files", int(p.FilesAll), p.Files)
 	if p.Transport != "" {
 		words += "  " + p.Transport
 	}
