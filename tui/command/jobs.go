@@ -82,6 +82,14 @@ func (a *app) jobsCommand() *cobra.Command {
 	return a.connects(c)
 }
 
+// inWords is a job's state for a person: what ended in vain is not "done".
+func inWords(j job) string {
+	if j.ExitCode != nil && *j.ExitCode != 0 && j.State == string(tmux.Done) {
+		return fmt.Sprintf("failed (%d)", *j.ExitCode)
+	}
+	return j.State
+}
+
 func (a *app) printJobs(list []job, asJSON bool) error {
 	if asJSON {
 		return printJSON(a.Out, list)
@@ -108,7 +116,7 @@ func (a *app) printJobs(list []job, asJSON bool) error {
 		if j.Why != "" {
 			last = j.Why
 		}
-		t.add(j.Instance, j.ID, j.Name, j.State, exit, started, took, remote.Short(strings.TrimSpace(last), 60))
+		t.add(j.Instance, j.ID, j.Name, inWords(j), exit, started, took, remote.Short(strings.TrimSpace(last), 60))
 	}
 	return t.print(a.Out)
 }

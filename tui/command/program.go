@@ -55,7 +55,7 @@ func (a *app) root() *cobra.Command {
 			"starts jobs that outlive the connection; moves code there and results back; and gives\n" +
 			"an instance back only when nothing of value is left on it.\n\n" +
 			"Without a command it opens the screen. Exit codes: 0 done, 1 failed, 2 wrong usage,\n" +
-			"3 refused for safety.",
+			"3 refused for safety; exec and run end with the exit code of what they ran.",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,

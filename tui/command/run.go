@@ -19,8 +19,8 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run NAME [flags] -- CMD [ARG …]",
 		Short: "Start a job that outlives the connection, and follow its log",
 		Long: "Starts a job and returns only when it provably runs there. Then it follows the job's log and\n" +
-			"ends as the job does; Ctrl-C stops following, and the job goes on. One word after -- is a\n" +
-			"shell line; several are a command and exactly its arguments.",
+			"ends with the job's exit code, 1 where it was killed or lost; Ctrl-C stops following, and the job\n" +
+			"goes on. One word after -- is a shell line; several are a command and exactly its arguments.",
 		Example: "  rentop run a100 --name tune -- 'cd project && python train.py'\n  rentop run a100 --detach -- python -m project.train --epochs 3",
 		Args:    cobra.MinimumNArgs(2),
 	}
@@ -80,7 +80,12 @@ func (a *app) follow(ctx context.Context, s *session.Session, id string) error {
 	}
 	for _, j := range jobs {
 		if j.ID == id {
-			return ended(s.Name(), j)
+			err := ended(s.Name(), j)
+			if j.State == tmux.Done && j.ExitCode != nil && *j.ExitCode != 0 {
+				a.note("rentop: %v", err)
+				return exitWith(*j.ExitCode)
+			}
+			return err
 		}
 	}
 	return fmt.Errorf("%s: the job %s has gone from the instance's list", s.Name(), id)
