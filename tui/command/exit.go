@@ -68,13 +68,11 @@ func (a *app) end(ctx context.Context, cmd *cobra.Command, err error) int {
 		fmt.Fprintln(a.Err, "rentop: interrupted")
 		return failed
 	}
+	err = inOurWords(cmd, err)
 	code := exitCode(err)
 	fmt.Fprintln(a.Err, "rentop:", remote.CleanLines(strings.TrimSpace(err.Error())))
 	var bad *usageError
-	switch {
-	case isCobraUsage(err): // it names neither the command nor what is missing
-		fmt.Fprintf(a.Err, "It is used as: %s; %s --help says more.\n", cmd.UseLine(), cmd.CommandPath())
-	case errors.As(err, &bad):
+	if errors.As(err, &bad) {
 		fmt.Fprintf(a.Err, "%s --help shows how it is used.\n", cmd.CommandPath())
 	}
 	return code
@@ -94,19 +92,8 @@ func exitCode(err error) int {
 		errors.Is(err, remote.ErrNobodyToAsk), errors.Is(err, remote.ErrDeclined), errors.Is(err, session.ErrReleasing):
 		return refused
 	case errors.As(err, &bad), errors.As(err, &cfg), errors.Is(err, session.ErrUnknownInstance),
-		errors.Is(err, config.ErrExists), errors.Is(err, config.ErrNotFound), isCobraUsage(err):
+		errors.Is(err, config.ErrExists), errors.Is(err, config.ErrNotFound):
 		return usage
 	}
 	return failed
-}
-
-// isCobraUsage knows cobra's own complaints, which have no type.
-func isCobraUsage(err error) bool {
-	text := err.Error()
-	for _, begin := range []string{"unknown command ", "accepts ", "requires at least ", "requires at most ", "if any flags in the group", "invalid argument "} {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
-	return false
 }

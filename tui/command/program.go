@@ -61,7 +61,9 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return a.screen(cmd.Context()) },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err.Error()} })
+	root.Version = a.Version
+	root.SetVersionTemplate(a.versionLine())
+	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		a.demoCommand(),
@@ -75,6 +77,7 @@ func (a *app) root() *cobra.Command {
 	)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true
+		checkArgs(c)
 	}
 	return root
 }

@@ -13,8 +13,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print rentop's version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.Out, "rentop %s (%s/%s, %s)\n", a.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := fmt.Fprint(a.Out, a.versionLine())
 			return err
 		},
 	}
+}
+
+func (a *app) versionLine() string {
+	return fmt.Sprintf("rentop %s (%s/%s, %s)\n", a.Version, runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
