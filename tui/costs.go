@@ -130,6 +130,14 @@ func (g *group) add(l CostLine) {
 	g.amounts = append(g.amounts, *x)
 }
 
+// currency is that of the bar, "" where nothing is known.
+func (g *group) currency() string {
+	if len(g.amounts) == 0 {
+		return ""
+	}
+	return g.amounts[0].Currency
+}
+
 func (g *group) text() string {
 	s := session.Sums{Amounts: g.amounts}
 	if g.unknown {
@@ -138,7 +146,7 @@ func (g *group) text() string {
 	return sums(s, "")
 }
 
-// grouped folds the lines; days in order, the others dearest first.
+// grouped folds the lines; days in order, the others by currency, dearest first.
 func (s *costsScreen) grouped() []group {
 	var out []group
 	index := map[string]int{}
@@ -164,9 +172,18 @@ func (s *costsScreen) grouped() []group {
 		}
 		out[i].add(l)
 	}
+	for i := range out {
+		slices.SortFunc(out[i].amounts, func(a, b billing.Amount) int { return strings.Compare(a.Currency, b.Currency) })
+	}
 	slices.SortStableFunc(out, func(a, b group) int {
 		if groups[s.by] == "day" {
 			return strings.Compare(b.name, a.name)
+		}
+		if x, y := a.currency(), b.currency(); x != y {
+			if x == "" || y == "" { // what is not known stands last
+				return strings.Compare(y, x)
+			}
+			return strings.Compare(x, y)
 		}
 		switch x, y := biggest(a), biggest(b); {
 		case x > y:
@@ -179,13 +196,12 @@ func (s *costsScreen) grouped() []group {
 	return out
 }
 
-// biggest orders lines and scales bars; no sum is made of it.
+// biggest orders lines of one currency; no sum is made of it.
 func biggest(g group) float64 {
-	f := 0.0
-	for i := range g.amounts {
-		f = math.Max(f, float(&g.amounts[i]))
+	if len(g.amounts) == 0 {
+		return 0
 	}
-	return f
+	return float(&g.amounts[0])
 }
 
 func (s *costsScreen) draw(b cell.Area) {
@@ -249,8 +265,12 @@ func (s *costsScreen) table(b cell.Area, list []group) {
 	}
 	amount = min(amount, b.W/3)
 	s.off = scroll(s.off, s.at, len(list), b.H)
-	bar := min(b.W-name-amount-6, 100)
-	s.right = name + bar + 5 + amount
+	cur := 0 // bars of two currencies cannot be compared: each says which is its
+	if len(full) > 1 {
+		cur = 4
+	}
+	bar := min(b.W-name-amount-6-cur, 100)
+	s.right = name + cur + bar + 5 + amount
 	for y := 0; y < b.H && s.off+y < len(list); y++ {
 		g := &list[s.off+y]
 		r := b.Row(y)
@@ -264,13 +284,16 @@ func (s *costsScreen) table(b cell.Area, list []group) {
 			if full[x.Currency] > 0 {
 				f = float(x) / full[x.Currency]
 			}
-			r.Bar(name+3, 0, bar, a.th.Accent, a.th.Faint, &a.gl, f)
+			if cur > 0 {
+				r.PutIn(name+3, 0, cur-1, a.th.Dim, x.Currency)
+			}
+			r.Bar(name+3+cur, 0, bar, a.th.Accent, a.th.Faint, &a.gl, f)
 		}
 		st := a.th.Strong
 		if g.unknown {
 			st = a.th.Warn
 		}
-		r.Right(name+bar+5, 0, amount, st, g.text())
+		r.Right(name+cur+bar+5, 0, amount, st, g.text())
 		row := s.off + y
 		a.onClick(r, func() tea.Cmd { s.at = row; return nil })
 	}

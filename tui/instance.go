@@ -83,12 +83,25 @@ func (i *instance) draw(b cell.Area) {
 func instancePage(l *look, s *session.View, w int, alerts bool) page {
 	var p page
 	p.stateRows(l, s, w)
+	first := 0
 	if alerts {
-		for _, al := range s.Alerts {
-			p.text(w, 0, l.levelStyle(levelOf(al.Level)), l.gl.Alert+" "+l.S(al.Text))
+		first = min(len(s.Alerts), topAlerts)
+		p.alertRows(l, s.Alerts[:first], w)
+		if more := len(s.Alerts) - first; more > 0 {
+			p.text(w, 2, l.th.Dim, l.N("alerts.below", more))
 		}
 	}
 	p.gap()
+	p.machineRows(l, s, w)
+	if alerts && first < len(s.Alerts) {
+		p.gap()
+		p.alertRows(l, s.Alerts[first:], w)
+	}
+	return p
+}
+
+// machineRows is the machine and what it does.
+func (p *page) machineRows(l *look, s *session.View, w int) {
 	p.gpuRows(l, s, w)
 	if w < 150 {
 		p.gap()
@@ -100,7 +113,7 @@ func instancePage(l *look, s *session.View, w int, alerts bool) page {
 		p.transferRows(l, s, w)
 		p.gap()
 		p.processRows(l, s, w, 8)
-		return p
+		return
 	}
 	p.gap()
 	lw := (w - 3) * 3 / 5
@@ -115,7 +128,15 @@ func instancePage(l *look, s *session.View, w int, alerts bool) page {
 	right.gap()
 	right.transferRows(l, s, rw)
 	p.beside(left, right, lw)
-	return p
+}
+
+// topAlerts is how many alerts of one instance stand above what they are about.
+const topAlerts = 3
+
+func (p *page) alertRows(l *look, alerts []session.Alert, w int) {
+	for _, al := range alerts {
+		p.text(w, 0, l.levelStyle(levelOf(al.Level)), l.gl.Alert+" "+l.S(al.Text))
+	}
 }
 
 // stateRows: how the session is, and what the machine is.
@@ -131,7 +152,7 @@ func (p *page) stateRows(l *look, s *session.View, w int) {
 	if s.Provider != "" {
 		add(s.Provider)
 	}
-	if s.RTT > 0 {
+	if s.RTT > 0 && s.State == session.Live {
 		add(ms(s.RTT))
 	}
 	if f := s.Facts; f != nil {

@@ -3,7 +3,10 @@ package tui
 // What a newcomer stumbled over, played again.
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"rentop/session"
 	"rentop/session/phrase"
@@ -93,4 +96,45 @@ func TestCountsOfOneAndNone(t *testing.T) {
 	v.Sessions[0].Saved.Files = 1
 	drive(t, v, "en", 80, 24).press("r").see("1 file (0B) exists nowhere else")
 	drive(t, v, "zh", 80, 24).press("r").see("不再收计算费")
+}
+
+func TestManyAlertsOfOneInstance(t *testing.T) {
+	v := sample()
+	hot := func(n int) (out []session.Alert) {
+		for i := range n {
+			out = append(out, session.Alert{ID: fmt.Sprint("hot", i), Level: session.Warn, Since: noon, Text: phrase.Say("alert.hot.untold", i)})
+		}
+		return out
+	}
+	v.Sessions[0].Alerts = hot(8)
+	d := drive(t, v, "en", 80, 24)
+	// It works: keeping is offered, releasing is not.
+	d.see("a100-tune: GPU 0 is slowed down", "GPU 2 is slowed down", "+5: ↵ open", "K keep 1h", "97%").not("GPU 3", "r release   K")
+	d.press("j").see("a100-tune: GPU 0 is slowed down, and the driver", "+7 more of this instance", "r release   K keep 1h").not("GPU 1 is")
+	d.press("k", "enter").see("GPU 2 is slowed", "+5 more alerts at the end of this page", "GPU UTIL").not("GPU 3 is").press("G").see("GPU 7 is slowed down")
+	drive(t, v, "zh", 80, 24).press("j").see("此实例还有 7 条")
+}
+
+// What is not live has no round trip; what was measured then is old.
+func TestNoPingWithoutAConnection(t *testing.T) {
+	v := sample()
+	v.Sessions[2].RTT = 31 * time.Millisecond
+	drive(t, v, "en", 200, 40).not("31ms").press("G", "enter").not("31ms")
+}
+
+// Bars are compared within a currency: each currency's lines stand together and say whose they are.
+func TestCostBarsSayTheirCurrency(t *testing.T) {
+	d := drive(t, sample(), "en", 100, 30)
+	d.press("$").see("CNY █", "USD █")
+	var seen []string
+	for _, l := range strings.Split(d.screen(), "\n") {
+		for _, c := range []string{"CNY", "USD"} {
+			if strings.Contains(l, c+" ") {
+				seen = append(seen, c)
+			}
+		}
+	}
+	if got := strings.Join(seen, " "); got != "CNY CNY USD" {
+		t.Errorf("the lines are in the order %s:\n%s", got, d.screen())
+	}
 }

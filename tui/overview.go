@@ -281,47 +281,55 @@ func (o *overview) alerts(rows []*session.View) []alert {
 	return out
 }
 
-// alertPage is the alerts as lines; the keys stand behind the selected one's.
+// alertPage is the alerts as lines: one of each instance, and of the selected one
+// a few, with the keys that help behind the last.
 func (o *overview) alertPage(alerts []alert, w int) page {
 	a := o.a
 	var p page
-	keys := a.keyHelp("release") + "   " + a.keyHelp("keep")
+	keys := a.keyHelp("keep")
 	of := map[string]int{}
 	for _, al := range alerts {
 		of[al.of.Name]++
+		if al.of.Name == o.name && al.ID == "idle" { // a machine that works is not to be released
+			keys = a.keyHelp("release") + "   " + a.keyHelp("keep")
+		}
 	}
-	told := map[string]bool{}
+	told := map[string]int{}
 	for _, al := range alerts {
 		name := al.of.Name
-		if told[name] && name != o.name {
-			continue // one line for each of the others
+		if told[name]++; told[name] > 1 && (name != o.name || told[name] > topAlerts) {
+			continue
 		}
-		told[name] = true
 		st := a.levelStyle(levelOf(al.Level))
 		text := a.S(al.Text)
 		if !strings.Contains(text, al.of.Name) {
 			text = al.of.Name + ": " + text
 		}
 		selected := name == o.name
-		if n := of[name] - 1; n > 0 && !selected {
-			text += "  +" + itoa(n)
-		}
-		lines := []string{text}
-		if selected {
-			lines = cell.Wrap(text, w-4)
+		lines, behind := []string{text}, ""
+		switch more := of[name] - told[name]; {
+		case !selected && more > 0:
+			behind = a.T("alerts.more", more)
+		case selected && told[name] == 1 && more == 0:
+			lines, behind = cell.Wrap(text, w-4), keys
 			if cell.Width(lines[len(lines)-1])+cell.Width(keys)+7 > w {
 				lines = append(lines, "")
 			}
+		case selected && told[name] == 1: // a line each: the next are seen too
+			behind = keys
+		case selected && told[name] == topAlerts && more > 0:
+			behind = a.T("alerts.enter", more, a.keyHelp("open"))
 		}
 		for i, line := range lines {
 			p.add(func(r cell.Area) {
 				if i == 0 {
 					r.Put(1, 0, st, a.gl.Alert)
 				}
-				r.PutIn(3, 0, r.W-4, themes.Style{FG: st.FG}, line)
-				if selected && i == len(lines)-1 {
-					r.Right(0, 0, r.W-1, a.th.Dim, keys)
+				room := r.W - 4
+				if behind != "" && i == len(lines)-1 {
+					room -= 3 + r.Right(0, 0, r.W-1, a.th.Dim, behind)
 				}
+				r.PutIn(3, 0, room, themes.Style{FG: st.FG}, line)
 			})
 		}
 	}

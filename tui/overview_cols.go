@@ -150,7 +150,7 @@ func overviewCols(l *look, name, gpuW int) []col[*session.View] {
 			return cellOf(s.Sample.Host.CPU, "%.0f%%"), l.th.Text
 		}},
 		{id: "col.ping", min: 5, want: 5, max: 5, prio: 5, right: true, text: func(s v) (string, themes.Style) {
-			if s.RTT <= 0 {
+			if s.RTT <= 0 || s.State != session.Live {
 				return "", l.th.Dim
 			}
 			return ms(s.RTT), l.th.Dim
