@@ -131,18 +131,43 @@ func (c *Conn) keepalive() {
 				return
 			}
 		}
-		timer.Reset(k.Interval)
-		select {
-		case <-timer.C:
-		case <-c.wake:
-		case <-c.done:
+		slept, ended := c.pause(timer, &clock, asked, k.Interval)
+		if ended {
 			return
 		}
-		if clock.jumped() {
+		if slept {
 			k.DeadAfter = min(k.DeadAfter, k.WakeAfter)
 		} else {
 			k = c.o.Keepalive.orDefaults()
 		}
+	}
+}
+
+// measureEvery is how old a round trip time may be while samples come in.
+const measureEvery = 10 * time.Second
+
+// pause waits until it is time to ask again: an interval after the last bytes came
+// in, so that a connection with samples on it is not asked for signs of life that
+// it gives anyway. It says whether the computer slept meanwhile.
+func (c *Conn) pause(timer *time.Timer, clock *wallClock, asked time.Time, interval time.Duration) (slept, ended bool) {
+	for next := interval; ; {
+		timer.Reset(next)
+		woken := false
+		select {
+		case <-timer.C:
+		case <-c.wake:
+			woken = true
+		case <-c.done:
+			return false, true
+		}
+		if clock.jumped() {
+			return true, false
+		}
+		silent := c.last.silence(time.Time{})
+		if woken || silent >= interval || time.Since(asked) >= measureEvery {
+			return false, false
+		}
+		next = interval - silent
 	}
 }
 
