@@ -64,9 +64,10 @@ func parseTarget(line string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
+	named := false
 	for i, w := range words { // sshpass -p x ssh …, $ ssh …, Login: ssh …
 		if w = strings.ToLower(w); w == "ssh" || w == "ssh.exe" || strings.HasSuffix(w, "/ssh") || strings.HasSuffix(w, ":ssh") || strings.HasSuffix(w, "：ssh") {
-			words = words[i+1:]
+			words, named = words[i+1:], true
 			break
 		}
 	}
@@ -87,6 +88,9 @@ func parseTarget(line string) (Target, error) {
 			continue
 		}
 		if t.Host != "" {
+			if !named && t.User == "" && t.Port == 0 {
+				return Target{}, fmt.Errorf("%q is no login line: write ssh -p PORT user@host, user@host:PORT, or one alias of your ssh_config", Short(line, 60))
+			}
 			break // a remote command, or what the platform wrote after the line
 		}
 		if err := t.destination(w); err != nil {

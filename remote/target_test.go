@@ -58,6 +58,7 @@ func TestParseTarget(t *testing.T) {
 
 func TestParseTargetRefuses(t *testing.T) {
 	for in, want := range map[string]string{
+		"foo bar": "no login line", "alias is the one": "no login line",
 		"": "names no host", "ssh": "names no host", "ssh -p 22": "names no host",
 		"ssh -p 0 h": "not a port", "h:99999": "not a port", "ssh -p x h": "not a port",
 		"ssh -o ProxyCommand='rm -rf ~' h":             "run a program",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"rentop/remote"
 	"rentop/session/config"
@@ -224,5 +225,17 @@ func TestStoppedTransfer(t *testing.T) {
 		if got := stopped(&c.res); !strings.Contains(got, c.want) {
 			t.Errorf("%+v: %s", c.res, got)
 		}
+	}
+}
+
+// pflag aligns by bytes: a placeholder outside ASCII shifts its line.
+func TestPlaceholdersAreASCII(t *testing.T) {
+	a := &app{}
+	for _, c := range a.root().Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if name, _ := pflag.UnquoteUsage(f); strings.ContainsFunc(name, func(r rune) bool { return r > 126 }) {
+				t.Errorf("%s --%s: %s", c.Name(), f.Name, name)
+			}
+		})
 	}
 }

@@ -32,7 +32,7 @@ func (d *details) flags(f *pflag.FlagSet) {
 	f.StringVar(&d.budget, "budget", "", "the `amount` to warn at")
 	f.StringVar(&d.provider, "provider", "", "who can stop and destroy it: `command`, or empty for plain SSH")
 	f.StringVar(&d.id, "id", "", "the provider's own name for it")
-	f.StringArrayVar(&d.lines, "command", nil, "a shell line of the provider command, as `status='…'`; also start, stop, destroy, snapshot, leftovers")
+	f.StringArrayVar(&d.lines, "command", nil, "a shell line of the provider command, as `status='LINE'`; also start, stop, destroy, snapshot, leftovers")
 	f.StringArrayVar(&d.artifacts, "artifact", nil, "a path there that must exist here before it may go, as `PATH=LOCAL`")
 	f.StringArrayVar(&d.lookIn, "look-in", nil, "where your files lie there, such as `~`; default: every writable local file system")
 	f.StringArrayVar(&d.pairs, "sync", nil, "two folders that belong together, as `LOCAL=REMOTE`")
@@ -155,7 +155,7 @@ func (d *details) command(in *config.Instance) error {
 	for _, l := range d.lines {
 		name, line, ok := strings.Cut(l, "=")
 		if !ok || to[name] == nil {
-			return badUsage("--command %q: write it as status='…'; the names are status, start, stop, destroy, snapshot and leftovers", l)
+			return badUsage("--command %q: write it as status='LINE'; the names are status, start, stop, destroy, snapshot and leftovers", l)
 		}
 		*to[name] = line
 	}

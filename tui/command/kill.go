@@ -22,7 +22,7 @@ func (a *app) killCommand() *cobra.Command {
 			return a.printJob(jobOf(s.Name(), j), *asJSON)
 		})
 	}
-	c.ValidArgsFunction = a.instanceNames
+	c.ValidArgsFunction = a.jobNames
 	return a.connects(c)
 }
 

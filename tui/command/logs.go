@@ -33,7 +33,7 @@ func (a *app) logsCommand() *cobra.Command {
 			return err
 		})
 	}
-	c.ValidArgsFunction = a.instanceNames
+	c.ValidArgsFunction = a.jobNames
 	return a.connects(c)
 }
 

@@ -1,10 +1,13 @@
 package command
 
 import (
+	"bytes"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
 func (a *app) manCommand() *cobra.Command {
@@ -19,7 +22,29 @@ func (a *app) manCommand() *cobra.Command {
 				return badUsage("there is no command %q: rentop --help lists them", strings.Join(args, " "))
 			}
 			page.DisableAutoGenTag = true
-			return doc.GenMan(page, &doc.GenManHeader{Section: "1", Source: "rentop " + a.Version}, a.Out)
+			var text bytes.Buffer
+			if err := doc.GenMan(page, &doc.GenManHeader{Section: "1", Source: "rentop " + a.Version}, &text); err != nil {
+				return err
+			}
+			_, err = a.Out.Write(plainFlags(page, text.Bytes()))
+			return err
 		},
 	}
+}
+
+// manFlag is a flag as cobra's page writes it: with its default, --stop[=false].
+var manFlag = regexp.MustCompile(`\\fB--([a-z-]+)\\fP(\[=[^\]\n]*\]|=\S*)`)
+
+// plainFlags writes flags as --help does: --stop, --name NAME.
+func plainFlags(c *cobra.Command, page []byte) []byte {
+	return manFlag.ReplaceAllFunc(page, func(text []byte) []byte {
+		name := string(manFlag.FindSubmatch(text)[1])
+		out := `\fB--` + name + `\fP`
+		if f := c.Flag(name); f != nil {
+			if value, _ := pflag.UnquoteUsage(f); value != "" {
+				out += " " + value
+			}
+		}
+		return []byte(out)
+	})
 }

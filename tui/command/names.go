@@ -11,8 +11,30 @@ import (
 	"rentop/session/config"
 )
 
+// jobNames completes an instance, then one of its jobs as the
+// ledger knows them: it never connects.
+func (a *app) jobNames(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return a.instanceNames(cmd, args, typed)
+	}
+	fleet, err := a.open(cmd.Context(), silent{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer fleet.Close()
+	s, err := fleet.Session(args[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	names, err := s.KnownJobs(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
 // instanceNames completes the first word of a command from the config alone: a
-// press of Tab must not open a ledger or a connection.
+// press of Tab must open no connection.
 func (a *app) instanceNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault

@@ -85,7 +85,7 @@ func (a *app) root() *cobra.Command {
 // connects gives a command that logs in somewhere the flag that answers an
 // unknown host key.
 func (a *app) connects(c *cobra.Command) *cobra.Command {
-	c.Flags().StringVar(&a.acceptHostKey, "accept-host-key", "", "trust this host key on first contact (`SHA256:…`)")
+	c.Flags().StringVar(&a.acceptHostKey, "accept-host-key", "", "trust this host key on first contact (`SHA256:TEXT`)")
 	return c
 }
 

@@ -22,6 +22,6 @@ func (a *app) restartCommand() *cobra.Command {
 			return a.printJob(jobOf(s.Name(), j), *asJSON)
 		})
 	}
-	c.ValidArgsFunction = a.instanceNames
+	c.ValidArgsFunction = a.jobNames
 	return a.connects(c)
 }

@@ -40,7 +40,7 @@ func (a *app) shellCommand() *cobra.Command {
 				return err
 			})
 		},
-		ValidArgsFunction: a.instanceNames,
+		ValidArgsFunction: a.jobNames,
 	}
 	return a.connects(c)
 }
