@@ -158,7 +158,8 @@ func TestParse(t *testing.T) {
 		{rec("b/1", "7 8 1699999990 1 b/1", "143 1699999995", "1", "1"), Killed, 143},
 		{rec("b/1", "", "", "0", "0"), Starting, -1},
 	} {
-		jobs, err := parse(tt.out, now)
+		a, err := parse(tt.out, now)
+		jobs := a.jobs
 		if err != nil || len(jobs) != 1 {
 			t.Fatal(jobs, err)
 		}
@@ -166,8 +167,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%+v exit %d, want %s %d", j, code(j), tt.state, tt.code)
 		}
 	}
-	jobs, _ := parse(rec("b/1", "7 8 1699999990 1 b/1", "0 1699999995", "1", "0"), now)
-	if d := now.Sub(jobs[0].StartedAt); d != 10*time.Second {
+	a, _ := parse(rec("b/1", "7 8 1699999990 1 b/1", "0 1699999995", "1", "0"), now)
+	if d := now.Sub(a.jobs[0].StartedAt); d != 10*time.Second {
 		t.Errorf("started %v ago, want 10s: the instance's clock is 100 s late", d)
 	}
 	for _, bad := range []string{"", "x\n", "rentop-jobs 1\nnow 5\n"} {
@@ -182,12 +183,14 @@ func TestParse(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("rentop-jobs 1\nnow 1700000000\nbox b/1\njob a\nalive 1\npid 7 8 1699999990 1 b/1\nexit 0 1699999995\nbegun 1\nkill 0\nsize 5\nlast 6f\nspec {}\nend\nrentop-jobs-end\n"))
+	f.Add([]byte("rentop-jobs 1\nnow 1700000000\nbox b/1\njob a\nalive 0\npid 7 8 1699999990 1 b/1\nexit 0 1699999995\nbegun 1\nkill 0\nsettled 1\nend\nolder 3\nlogs\n" +
+		"-rw------- 1 0 0 5 Nov 30 10:00 a/log\nsums\nsum a\npid 7 8 1699999990 1 b/1\nexit 0 1699999995\nsize 5\nlast 6f\nspec {}\nsum-end\n\nrentop-jobs-end\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		jobs, err := parse(b, time.Unix(1700000000, 0))
+		a, err := parse(b, time.Unix(1700000000, 0))
 		if err != nil {
 			return
 		}
-		for _, j := range jobs {
+		for _, j := range a.jobs {
 			if checkID(j.ID) != nil || (j.State == Done) != (j.ExitCode != nil && j.State != Killed) && j.State != Killed || strings.ContainsAny(j.Name+j.LastLine+j.Command, "\x1b\n\x00") {
 				t.Fatalf("%+v", j)
 			}

@@ -40,7 +40,7 @@ func (j *Jobs) Follow(ctx context.Context, id string, from int64, follow bool, w
 }
 
 func (j *Jobs) run(ctx context.Context, file, id string, c *counter, stdin io.Reader) error {
-	script := fmt.Sprintf("%sID=%s\nFROM=%d\n", text("lib.sh"), id, c.n)
+	script := fmt.Sprintf("%sID=%s\nFROM=%d\n", lib(), id, c.n)
 	if file != "" {
 		script += text(file)
 	} else {

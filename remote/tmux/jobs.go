@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -50,7 +51,10 @@ var ErrRunning = errors.New("the job still runs; kill it first")
 
 const (
 	maxCommand = 64 << 10 // bytes of a Spec's command, and of all its JSON
+	maxNewest  = 500      // ended jobs that Newest tells
+	maxListed  = 4000     // ended jobs that List tells
 	maxJobs    = 5000     // records believed in one list
+	maxAgain   = 200      // jobs asked for again at once
 )
 
 // Start starts a job and returns when it provably runs or has ended. Starting
@@ -71,9 +75,35 @@ func (j *Jobs) Start(ctx context.Context, s Spec) (Job, error) {
 	return job, nil
 }
 
-// List returns all jobs, oldest first, in one round trip.
+// List returns all jobs, oldest first, in one round trip: those that run, and the
+// last 4000 others. Jobs that have ended cost the instance no process each.
 func (j *Jobs) List(ctx context.Context) ([]Job, error) {
-	return j.jobs(ctx, text("lib.sh")+text("list.sh"))
+	jobs, _, err := j.list(ctx, maxListed)
+	return jobs, err
+}
+
+// Newest is List for those who ask often: the jobs that run and the 500 others that
+// ended or started last, and how many there are besides.
+func (j *Jobs) Newest(ctx context.Context) (jobs []Job, older int, err error) {
+	return j.list(ctx, maxNewest)
+}
+
+func (j *Jobs) list(ctx context.Context, most int) ([]Job, int, error) {
+	a, err := j.ask(ctx, fmt.Sprintf("%sMOST=%d\n%s", lib(), most, text("list.sh")))
+	if err != nil {
+		return nil, 0, err
+	}
+	// Sums that are damaged or of another job are made anew from the jobs' own files.
+	for ids := range slices.Chunk(a.unsettled, maxAgain) {
+		b, err := j.ask(ctx, fmt.Sprintf("%scd \"$J\" && rm -f %s/sum 2>/dev/null\nheader\nfor id in %s; do one $id; done\necho rentop-jobs-end\n",
+			lib(), strings.Join(ids, "/sum "), strings.Join(ids, " ")))
+		if err != nil {
+			return nil, 0, err
+		}
+		a.jobs = append(a.jobs, b.jobs...)
+	}
+	byStart(a.jobs)
+	return a.jobs, a.older, nil
 }
 
 // Kill ends a job with all its children, TERM first, and returns it as it ended.
@@ -82,7 +112,7 @@ func (j *Jobs) Kill(ctx context.Context, id string) (Job, error) {
 	if err := checkID(id); err != nil {
 		return Job{}, err
 	}
-	job, err := j.about(ctx, id, fmt.Sprintf("%sID=%s\nGRACE=%d\n%s", text("lib.sh"), id, int(j.grace/time.Second), text("kill.sh")))
+	job, err := j.about(ctx, id, fmt.Sprintf("%sID=%s\nGRACE=%d\n%s", lib(), id, int(j.grace/time.Second), text("kill.sh")))
 	if err != nil {
 		return Job{}, fmt.Errorf("kill job %s: %w", id, err)
 	}
@@ -114,7 +144,7 @@ func (j *Jobs) Remove(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
 	}
-	jobs, err := j.jobs(ctx, text("lib.sh")+"header; one "+id+"; echo rentop-jobs-end\n")
+	jobs, err := j.jobs(ctx, lib()+"header; one "+id+"; echo rentop-jobs-end\n")
 	if err != nil {
 		return fmt.Errorf("remove job %s: %w", id, err)
 	}
@@ -124,7 +154,9 @@ func (j *Jobs) Remove(ctx context.Context, id string) error {
 	if jobs[0].State == Running || jobs[0].State == Starting {
 		return ErrRunning
 	}
-	if err := j.r.Run(ctx, remote.Cmd{Script: `rm -rf "$HOME/.rentop/jobs/` + id + `"`}); err != nil {
+	// Twice: a runner or a list may be writing the sum just now.
+	script := `d=$HOME/.rentop/jobs/` + id + `; rm -rf "$d" 2>/dev/null || { sleep 1; rm -rf "$d"; }`
+	if err := j.r.Run(ctx, remote.Cmd{Script: script}); err != nil {
 		return fmt.Errorf("remove job %s: %w", id, err)
 	}
 	return nil
@@ -143,17 +175,24 @@ func (j *Jobs) about(ctx context.Context, id, script string) (Job, error) {
 }
 
 func (j *Jobs) jobs(ctx context.Context, script string) ([]Job, error) {
+	a, err := j.ask(ctx, script)
+	return a.jobs, err
+}
+
+func (j *Jobs) ask(ctx context.Context, script string) (answer, error) {
 	out, err := remote.Output(ctx, j.r, script)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
-	jobs, err := parse(out, j.clock())
-	if err != nil {
-		return nil, err
-	}
-	sort.SliceStable(jobs, func(a, b int) bool { return jobs[a].StartedAt.Before(jobs[b].StartedAt) })
-	return jobs, nil
+	return parse(out, j.clock())
 }
+
+func byStart(jobs []Job) {
+	sort.SliceStable(jobs, func(a, b int) bool { return jobs[a].StartedAt.Before(jobs[b].StartedAt) })
+}
+
+// lib is what the scripts expect.
+func lib() string { return text("facts.sh") + text("lib.sh") }
 
 // checkID holds IDs to what is one harmless word everywhere: a folder, a tmux
 // session, an environment value.
@@ -200,10 +239,10 @@ func startScript(s Spec) (string, error) {
 		env += "export " + k + "=" + remote.Quote(s.Env[k]) + "\n"
 	}
 	var b strings.Builder
-	b.WriteString(text("lib.sh"))
+	b.WriteString(lib())
 	fmt.Fprintf(&b, "ID=%s\nMARK=%s\n", s.ID, mark(s.ID))
 	for _, f := range [][2]string{{"cmd", s.Command + "\n"}, {"env", env}, {"dir", dirWord(s.Dir) + "\n"}, {"spec", string(spec) + "\n"},
-		{"runner", text("runner.sh")}, {"inner", text("inner.sh")}, {"conf", text("tmux.conf")}} {
+		{"runner", text("facts.sh") + text("runner.sh")}, {"inner", text("inner.sh")}, {"conf", text("tmux.conf")}} {
 		fmt.Fprintf(&b, "f_%s() { printf %%s %s; }\n", f[0], remote.Quote(f[1]))
 	}
 	b.WriteString(text("start.sh"))

@@ -17,28 +17,45 @@ import (
 	"rentop/remote"
 )
 
+// answer is what a script told of jobs.
+type answer struct {
+	jobs  []Job
+	older int // ended jobs that were not told
+	// unsettled are jobs that have ended, and whose sums are not to be believed.
+	unsettled []string
+}
+
 // parse reads the records of list.sh, start.sh and kill.sh. now is our clock at
 // the time of the answer: the instance's may be wrong.
-func parse(out []byte, now time.Time) ([]Job, error) {
+func parse(out []byte, now time.Time) (answer, error) {
 	var (
-		jobs         []Job
+		a            answer
+		recs         []*record
 		rec          *record
 		box          string
 		skew         time.Duration
 		begun, ended bool
 	)
-	for line := range bytes.Lines(out) {
-		key, value, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+	seen := map[string]bool{} // a folder's name with a line break may look like another's
+	rest := sums{jobs: map[string]*record{}, sizes: map[string]int64{}}
+	for raw := range bytes.Lines(out) {
+		line := strings.TrimSuffix(string(raw), "\n")
+		key, value, _ := strings.Cut(line, " ")
+		if ended = line == "rentop-jobs-end"; ended {
+			continue // believed as the last line
+		}
 		switch {
+		case rest.mode != "":
+			rest.line(line, key, value)
 		case key == "fail" && rec == nil:
 			if value == "no such job" {
-				return nil, ErrNoJob
+				return answer{}, ErrNoJob
 			}
-			return nil, errors.New(remote.Short(value, 300))
+			return answer{}, errors.New(remote.Short(value, 300))
 		case key == "rentop-jobs" && value == "1":
 			begun = true
 		case !begun:
-			return nil, fmt.Errorf("the instance's list of jobs begins with %q", remote.Short(string(line), 80))
+			return answer{}, fmt.Errorf("the instance's list of jobs begins with %q", remote.Short(line, 80))
 		case key == "now" && rec == nil:
 			if t := seconds(value, 0); !t.IsZero() {
 				if d := now.Sub(t); d < -2*time.Second || d > 2*time.Second {
@@ -47,13 +64,21 @@ func parse(out []byte, now time.Time) ([]Job, error) {
 			}
 		case key == "box" && rec == nil:
 			box = value
-		case key == "rentop-jobs-end":
-			ended = true
+		case key == "older" && rec == nil:
+			if n, err := strconv.Atoi(value); err == nil && n > 0 {
+				a.older = n
+			}
+		case line == "logs" && rec == nil:
+			rest.mode = line
 		case key == "job":
 			rec = &record{id: value}
 		case key == "end" && rec != nil:
-			if job, ok := rec.job(box, skew); ok && len(jobs) < maxJobs {
-				jobs = append(jobs, job)
+			if len(recs) < maxJobs && checkID(rec.id) == nil && !seen[rec.id] {
+				seen[rec.id] = true
+				recs = append(recs, rec)
+				if rec.settled {
+					rest.jobs[rec.id] = rec
+				}
 			}
 			rec = nil
 		case rec != nil:
@@ -61,9 +86,16 @@ func parse(out []byte, now time.Time) ([]Job, error) {
 		}
 	}
 	if !ended {
-		return nil, errors.New("the instance's list of jobs is cut short")
+		return answer{}, errors.New("the instance's list of jobs is cut short")
 	}
-	return jobs, nil
+	for _, r := range recs {
+		if _, waits := rest.jobs[r.id]; waits {
+			a.unsettled = append(a.unsettled, r.id)
+		} else if job, ok := r.job(box, skew); ok {
+			a.jobs = append(a.jobs, job)
+		}
+	}
+	return a, nil
 }
 
 // record is one job's fields as they came.
@@ -72,6 +104,7 @@ type record struct {
 	pid, exit      []string
 	alive          bool
 	begun, kill    bool
+	settled        bool // its facts come with the sums
 	size           int64
 }
 
@@ -79,6 +112,8 @@ func (r *record) set(key, value string) {
 	switch key {
 	case "alive":
 		r.alive = value == "1"
+	case "settled":
+		r.settled = value == "1"
 	case "begun":
 		r.begun = value == "1"
 	case "kill":

@@ -36,3 +36,5 @@ if [ "${RENTOP_PTY:-}" ] && [ "$rc" = 137 ]; then
 	done
 fi
 printf '%-39s\n' "$rc $(date +%s)" 1<>exit
+umask 077
+{ IFS= read -r p <pid && IFS= read -r x <exit && settle "$PWD" "$p" "$x" "$(facts "$PWD")"; } 2>/dev/null

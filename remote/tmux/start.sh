@@ -19,6 +19,7 @@ once() {
 	exit 0
 }
 if [ ! -d "$D/claim" ]; then
+	[ ! -f "$D/sum" ] || rm -f "$D/sum" # of another job that had the name
 	(eval "cd $(f_dir)") 2>/dev/null || { rmdir "$D"; fail "no such folder on the instance: $(f_dir)"; }
 	f_cmd | put cmd || exit 0
 	f_env | put env || exit 0
