@@ -26,7 +26,7 @@ func (l *look) gpuCols(s *session.View) []col[card] {
 	for i := range s.Sample.GPUs {
 		g := &s.Sample.GPUs[i]
 		name = max(name, cell.Width(g.Name))
-		throttled = max(throttled, cell.Width(l.throttle(g.Throttle)))
+		throttled = max(throttled, cell.Width(l.throttle(g.Throttle)), cell.Width(g.Problem))
 		problem, hot = problem || g.Problem != "", hot || g.ThrottleHot
 	}
 	num := func(of func(*gpu.GPU) gpu.Value, format string) func(card) (string, themes.Style) {
@@ -56,7 +56,7 @@ func (l *look) gpuCols(s *session.View) []col[card] {
 		{id: "gpu.memclock", min: 5, want: 5, max: 5, prio: 5, right: true, text: num(func(g *gpu.GPU) gpu.Value { return g.ClockMem }, "%.0f")},
 		{id: "gpu.fan", min: 4, want: 4, max: 4, prio: 4, right: true, text: num(func(g *gpu.GPU) gpu.Value { return g.Fan }, "%.0f%%")},
 		{id: "gpu.bus", min: 4, want: 4, max: 4, prio: 5, right: true, text: num(func(g *gpu.GPU) gpu.Value { return g.MemUtil }, "%.0f%%")},
-		{id: "gpu.state", min: why, want: max(why, min(throttled, 30)), max: max(throttled, why, 24), prio: 1, text: l.cardState},
+		{id: "gpu.state", min: why, want: max(why, min(throttled, 60)), max: max(throttled, why, 24), prio: 1, text: l.cardState},
 	}
 }
 

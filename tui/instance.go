@@ -103,7 +103,7 @@ func instancePage(l *look, s *session.View, w int, alerts bool) page {
 // machineRows is the machine and what it does.
 func (p *page) machineRows(l *look, s *session.View, w int) {
 	p.gpuRows(l, s, w)
-	if w < 150 {
+	if w < 150 || len(s.Jobs) == 0 {
 		p.gap()
 		p.meterRows(l, s, w)
 		p.hostRows(l, s, w)
@@ -120,14 +120,14 @@ func (p *page) machineRows(l *look, s *session.View, w int) {
 	rw := w - lw - 3
 	var left, right page
 	left.jobRows(l, s, lw, 12)
-	left.gap()
-	left.processRows(l, s, lw, 16)
 	right.meterRows(l, s, rw)
 	right.gap()
 	right.hostRows(l, s, rw)
 	right.gap()
 	right.transferRows(l, s, rw)
 	p.beside(left, right, lw)
+	p.gap()
+	p.processRows(l, s, w, 16) // commands are long
 }
 
 // topAlerts is how many alerts of one instance stand above what they are about.

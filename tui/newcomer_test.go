@@ -138,3 +138,13 @@ func TestCostBarsSayTheirCurrency(t *testing.T) {
 		t.Errorf("the lines are in the order %s:\n%s", got, d.screen())
 	}
 }
+
+// Where there is room nothing is cut: the reason of a slow card, a process's command.
+func TestWideScreensCutNothing(t *testing.T) {
+	v := sample()
+	s := v.Sessions[0].Sample
+	s.GPUs[0].Throttle = []string{"power cap", "too hot (hardware)", "slowed by the power supply"}
+	s.Processes[0].Command = "python train.py " + strings.Repeat("--option value ", 5) + "--end"
+	d := drive(t, v, "en", 160, 45)
+	d.press("enter").see("power cap, too hot (hardware), slowed by the power supply", "--option value --end")
+}
