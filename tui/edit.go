@@ -161,6 +161,30 @@ func (a *app) start(name string) tea.Cmd {
 	return nil
 }
 
+// doctor shows what an instance has and lacks. It asks in the background: an
+// instance that is not connected is tried first.
+func (a *app) doctor(name string) tea.Cmd {
+	m := newMessage(a, a.T("doctor.title", name), a.T("working"))
+	a.push(m)
+	return a.work(func(ctx context.Context) then {
+		found, err := a.fleet.Doctor(ctx, name)
+		var lines []string
+		for _, f := range found {
+			line := a.gl.Yes + " " + f.What
+			if !f.OK {
+				line = a.gl.No + " " + f.What + ": " + f.So
+			}
+			lines = append(lines, line)
+		}
+		return func() tea.Cmd {
+			if m.words = strings.Join(lines, "\n"); err != nil {
+				m.words = err.Error()
+			}
+			return nil
+		}
+	})
+}
+
 func (a *app) copyAddress(name string) tea.Cmd {
 	s := a.session(name)
 	if s == nil {

@@ -29,6 +29,7 @@ type Fleet interface {
 	Edit(name string, in config.Instance) error
 	Remove(name string) error
 	Start(ctx context.Context, instance string) error
+	Doctor(ctx context.Context, instance string) ([]session.Finding, error)
 	Costs(ctx context.Context, since time.Time) (Costs, error)
 
 	Terminal(ctx context.Context, instance string, t remote.TerminalOptions) (int, error)

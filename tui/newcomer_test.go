@@ -148,3 +148,11 @@ func TestWideScreensCutNothing(t *testing.T) {
 	d := drive(t, v, "en", 160, 45)
 	d.press("enter").see("power cap, too hot (hardware), slowed by the power supply", "--option value --end")
 }
+
+func TestDoctorIsInThePalette(t *testing.T) {
+	d := drive(t, sample(), "en", 80, 24)
+	d.press(":", "'doctor", "enter").heard("doctor a100-tune").see("What a100-tune has and lacks", "✓ tmux 3.3a", "✗ no rsync: files go by ␛[31msftp").press("esc").not("has and lacks")
+	d.f.fail = errSample
+	d.press("enter", "i").see("connection lost")
+	drive(t, sample(), "zh", 80, 24).press(":", "'体检", "enter").heard("doctor a100-tune")
+}

@@ -60,6 +60,10 @@ func (o over) Start(ctx context.Context, instance string) error {
 	return err
 }
 
+func (o over) Doctor(ctx context.Context, instance string) ([]session.Finding, error) {
+	return on(o, instance, func(s *session.Session) ([]session.Finding, error) { return s.Doctor(ctx) })
+}
+
 func (o over) Terminal(ctx context.Context, instance string, t remote.TerminalOptions) (int, error) {
 	return on(o, instance, func(s *session.Session) (int, error) { return s.Terminal(ctx, t) })
 }

@@ -75,6 +75,7 @@ func (o *overview) actions() []action {
 		{id: "start", keys: []string{"S"}, why: o.a.whyNoStart(&o.name), do: func() tea.Cmd { return o.a.start(o.name) }},
 		{id: "keep", keys: []string{"K"}, why: o.whyNoAlert, do: func() tea.Cmd { return o.a.keep(o.name) }},
 		{id: "connect", keys: []string{"c"}, why: one, do: func() tea.Cmd { o.a.fleet.Nudge(o.name); return nil }},
+		{id: "doctor", keys: []string{"i"}, why: one, do: func() tea.Cmd { return o.a.doctor(o.name) }},
 		{id: "copy", keys: []string{"y"}, why: one, do: func() tea.Cmd { return o.a.copyAddress(o.name) }},
 		{id: "order", keys: []string{"o"}, do: func() tea.Cmd { o.sort, o.reverse = (o.sort+1)%len(orders), false; return nil }},
 		{id: "reverse", keys: []string{"O"}, do: func() tea.Cmd { o.reverse = !o.reverse; return nil }},
