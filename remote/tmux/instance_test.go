@@ -85,7 +85,7 @@ func (i *instance) sh(script string) string {
 	return string(bytes.TrimSpace(b))
 }
 
-func soon(t *testing.T) context.Context {
+func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	t.Cleanup(cancel)
 	return ctx
