@@ -13,6 +13,7 @@ type CostReport struct {
 	Since time.Time
 	Until time.Time
 	Rows  []ledger.Row // one an instance and day, and one a job
+	Rest  []ledger.Row // ledger.Jobless: with the jobs they add up to Total
 	Total Sums
 }
 
@@ -23,7 +24,11 @@ func (f *Fleet) Costs(ctx context.Context, since time.Time) (*CostReport, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &CostReport{Since: since, Until: now, Rows: rows}
+	rest, err := f.ledger.Jobless(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	r := &CostReport{Since: since, Until: now, Rows: rows, Rest: rest}
 	var sum summer
 	for _, row := range rows {
 		if row.Kind != ledger.RowJob { // a job's cost is part of its instance's

@@ -25,6 +25,7 @@ type Row struct {
 	Kind     string          // RowDay or RowJob
 	Day      time.Time       // its midnight where the person is; of a job the day it began
 	Job      string          // RowJob: its name
+	JobID    string          // RowJob: its id, which is unique
 	From, To time.Time       // what the row covers
 	Amount   *billing.Amount // nil: not known
 	AtLeast  *billing.Amount // the known part, never nil
@@ -165,7 +166,7 @@ func jobRows(of Row, t Timeline, events []Event, since, until time.Time, zone *t
 		n, known := byID[j.ID]
 		if !known {
 			r := of
-			r.Kind, r.Job, r.From, r.To = RowJob, cmp.Or(j.Name, j.ID), e.At, until
+			r.Kind, r.Job, r.JobID, r.From, r.To = RowJob, cmp.Or(j.Name, j.ID), j.ID, e.At, until
 			if e.Kind == JobEnded && !j.StartedAt.IsZero() {
 				r.From = j.StartedAt // its start was told nowhere else
 			}

@@ -21,7 +21,8 @@ import (
 type spent struct {
 	Instance string       `json:"instance"` // "" where the line is a day's
 	Day      *string      `json:"day"`      // local, 2006-01-02
-	Job      *string      `json:"job"`
+	Job      *string      `json:"job"`      // null with --by job: while no job ran, or what is counted twice; Note says which
+	JobID    *string      `json:"job_id"`
 	Amount   *json.Number `json:"amount"`   // null is not known
 	AtLeast  *json.Number `json:"at_least"` // the known part
 	Currency *string      `json:"currency"`
@@ -56,7 +57,11 @@ func (a *app) costCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := group(report.Rows, *by)
+			list := report.Rows
+			if *by == "job" {
+				list = append(list, report.Rest...)
+			}
+			rows := group(list, *by)
 			switch {
 			case *asJSON:
 				return printCostJSON(a.Out, report, *by, rows)
@@ -95,7 +100,7 @@ func group(rows []ledger.Row, by string) []*spent {
 	var out []*spent
 	at := map[string]*spent{}
 	for _, r := range rows {
-		if (r.Kind == ledger.RowJob) != (by == "job") {
+		if (r.Kind == ledger.RowDay) == (by == "job") {
 			continue // a job's cost is part of its instance's days
 		}
 		known := billing.Amount{}
@@ -106,12 +111,19 @@ func group(rows []ledger.Row, by string) []*spent {
 		key := r.UID
 		switch by {
 		case "day":
-			line.Instance, key = "", r.Day.Format(time.DateOnly)
-			line.Day = &key
-		case "job":
 			day := r.Day.Format(time.DateOnly)
-			line.Job, line.Day = &r.Job, &day
-			key = fmt.Sprint(r.UID, r.Job, r.From.UnixNano())
+			line.Instance, line.Day, key = "", &day, day
+		case "job":
+			key = r.UID + "\x00" + r.Kind + "\x00" + r.JobID
+			switch r.Kind {
+			case ledger.RowRest:
+				line.Note = joined("while no job ran", r.Note)
+			case ledger.RowTwice:
+				line.Note = joined("jobs that ran at once: each counts the whole instance", r.Note)
+			default:
+				day := r.Day.Format(time.DateOnly)
+				line.Job, line.JobID, line.Day = &r.Job, &r.JobID, &day
+			}
 		}
 		key += "\x00" + known.Currency
 		if old := at[key]; old != nil {
@@ -129,6 +141,13 @@ func group(rows []ledger.Row, by string) []*spent {
 		l.finish()
 	}
 	return out
+}
+
+func joined(a, b string) string {
+	if b == "" {
+		return a
+	}
+	return a + "; " + b
 }
 
 func (l *spent) add(amount *billing.Amount, known billing.Amount) {
@@ -171,10 +190,10 @@ func printCostJSON(w io.Writer, r *session.CostReport, by string, rows []*spent)
 
 func printCSV(w io.Writer, rows []*spent) error {
 	out := csv.NewWriter(w)
-	lines := [][]string{{"instance", "day", "job", "amount", "at_least", "currency", "note"}}
+	lines := [][]string{{"instance", "day", "job", "amount", "at_least", "currency", "note", "job_id"}}
 	for _, l := range rows {
 		lines = append(lines, []string{
-			formula(l.Instance), orEmpty(l.Day), formula(orEmpty(l.Job)), orEmpty((*string)(l.Amount)), orEmpty((*string)(l.AtLeast)), orEmpty(l.Currency), formula(l.Note),
+			formula(l.Instance), orEmpty(l.Day), formula(orEmpty(l.Job)), orEmpty((*string)(l.Amount)), orEmpty((*string)(l.AtLeast)), orEmpty(l.Currency), formula(l.Note), formula(orEmpty(l.JobID)),
 		})
 	}
 	return out.WriteAll(lines)
@@ -200,20 +219,28 @@ func (a *app) printCosts(r *session.CostReport, by string, rows []*spent) error 
 		a.note("nothing was spent in that time, as far as the ledger knows")
 		return nil
 	}
-	t := newTable(strings.ToUpper(by), "DAY", "COST", "NOTE").alignRight(2)
+	heads := map[string][]string{
+		"instance": {"INSTANCE", "COST", "NOTE"},
+		"day":      {"DAY", "COST", "NOTE"},
+		"job":      {"JOB", "NAME", "DAY", "COST", "NOTE"},
+	}[by]
+	t := newTable(heads...).alignRight(len(heads) - 2)
 	for _, l := range rows {
-		name := l.Instance
-		switch {
-		case l.Job != nil:
-			name += "/" + *l.Job
-		case by == "day":
-			name = ""
+		cells := []string{l.Instance}
+		switch by {
+		case "day":
+			cells = []string{orEmpty(l.Day)}
+		case "job":
+			cells = []string{l.Instance, orEmpty(l.Job), orEmpty(l.Day)}
+			if l.JobID != nil {
+				cells[0] += "/" + *l.JobID
+			}
 		}
 		cost := l.sum.String()
 		if l.unknown {
 			cost = ">" + l.known.String()
 		}
-		t.add(name, orEmpty(l.Day), cost, l.Note)
+		t.add(append(cells, cost, l.Note)...)
 	}
 	if err := t.print(a.Out); err != nil {
 		return err
