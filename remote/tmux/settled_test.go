@@ -191,12 +191,13 @@ func TestSettledDamaged(t *testing.T) {
 	put := func(edit func(sum string) string) func(*yard, string) {
 		return func(y *yard, sum string) { y.write(".rentop/jobs/m/sum", edit(sum)) }
 	}
+	// swap also gives the sum another name to tell, where it is believed.
 	swap := func(old, new string) func(*yard, string) {
 		return put(func(sum string) string {
 			if !strings.Contains(sum, old) {
 				panic(old)
 			}
-			return strings.Replace(sum, old, new, 1)
+			return strings.Replace(strings.Replace(sum, old, new, 1), "name of m", "forged", 1)
 		})
 	}
 	cases := map[string]func(*yard, string){
