@@ -21,7 +21,7 @@ func Kind(err error) string {
 		return "hostkey"
 	case errors.As(err, &unknown):
 		return "newkey"
-	case errors.As(err, &auth):
+	case errors.As(err, &auth) && !errors.Is(err, ErrNobodyToAsk):
 		return "auth"
 	case errors.Is(err, ErrDeclined), errors.Is(err, ErrNobodyToAsk):
 		return "declined"

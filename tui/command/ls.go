@@ -12,6 +12,7 @@ import (
 	"rentop/remote"
 	"rentop/session"
 	"rentop/session/billing"
+	"rentop/session/phrase"
 )
 
 // lsWait bounds how long ls waits for an instance that does not answer.
@@ -20,8 +21,9 @@ const lsWait = 8 * time.Second
 // listed is one instance in ls --json. Names are added, never changed.
 type listed struct {
 	Name       string       `json:"name"`
-	State      string       `json:"state"`
+	State      string       `json:"state"`  // "not asked" with --offline
 	Reason     string       `json:"reason"` // why it is not live, "" where it is
+	Cause      string       `json:"cause"`  // what the person has to look at, in a few words; "" where nothing
 	Address    string       `json:"address"`
 	Provider   string       `json:"provider"`
 	GPUs       []string     `json:"gpus"`
@@ -59,7 +61,11 @@ func (a *app) lsCommand() *cobra.Command {
 				return err
 			}
 			s.Told()
-			list = append(list, listing(s.View()))
+			l := listing(s.View())
+			if *offline {
+				l.State, l.Reason = "not asked", ""
+			}
+			list = append(list, l)
 		}
 		if *asJSON {
 			return printJSON(a.Out, list)
@@ -104,6 +110,14 @@ func settled(s session.State) bool {
 	return s != session.Idle && s != session.Connecting && s != session.Asking
 }
 
+// causes tell apart what a person must do about a refusal.
+var causes = map[phrase.ID]string{
+	"fault.newkey":   "unknown host key",
+	"fault.hostkey":  "changed host key",
+	"fault.declined": "needs a password or another answer",
+	"fault.auth":     "login refused",
+}
+
 func listing(v session.View) listed {
 	m := v.Meter
 	l := listed{
@@ -113,6 +127,8 @@ func listing(v session.View) listed {
 	}
 	if v.State == session.Live {
 		l.Reason = ""
+	} else if len(v.Reason) > 0 {
+		l.Cause = causes[v.Reason[0].ID]
 	}
 	if v.Facts != nil {
 		l.GPUs = append(l.GPUs, v.Facts.GPUs...)
@@ -140,9 +156,21 @@ func (a *app) printList(list []listed) error {
 		if l.Currency != nil {
 			currency = *l.Currency
 		}
-		t.add(l.Name, l.State, strings.Join(l.GPUs, ", "), number(l.Rate), cost, number(l.Today), currency, remote.Short(l.Reason, 100))
+		t.add(l.Name, l.State, strings.Join(l.GPUs, ", "), number(l.Rate), cost, number(l.Today), currency, a.why(l))
 	}
 	return t.print(a.Out)
+}
+
+// why is the last column: whole in a file or a pipe, one line on a terminal.
+func (a *app) why(l listed) string {
+	why := l.Reason
+	if l.Cause != "" {
+		why = l.Cause + ": " + why
+	}
+	if isTerminal(a.Out) {
+		why = remote.Short(why, 100)
+	}
+	return why
 }
 
 // number is a JSON number for a person.
