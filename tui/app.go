@@ -19,9 +19,8 @@ type screen interface {
 	title() string // its crumb in the header, behind the instance's; may be ""
 	draw(b cell.Area)
 	actions() []action
-	wheel(n int)       // lines, downwards positive
-	close()            // it is left for good
-	paste(text string) // outside a dialog
+	wheel(n int) // lines, downwards positive
+	close()      // it is left for good
 }
 
 // dialog lies above the screens and takes every key.
@@ -156,7 +155,7 @@ func (a *app) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 		if d := a.dialog(); d != nil {
 			d.paste(m.Content)
 		} else {
-			a.top().paste(m.Content)
+			a.pasted(m.Content)
 		}
 	case tea.MouseClickMsg:
 		a.dirty = true
@@ -190,6 +189,20 @@ func (a *app) key(k tea.KeyPressMsg) tea.Cmd {
 		return a.run(x)
 	}
 	return nil
+}
+
+// pasted outside a dialog, what looks like an ssh line opens the dialog that adds it.
+func (a *app) pasted(s string) {
+	line := sshLine(s)
+	if line == "" {
+		a.say(info, a.T("paste.what"))
+		return
+	}
+	if why := a.whyNotConfig(); why != "" {
+		a.say(warn, a.T("cannot", a.T("act.add"), why))
+		return
+	}
+	a.push(newAdd(a, line))
 }
 
 func (a *app) click(m tea.Mouse) tea.Cmd {

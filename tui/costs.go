@@ -45,7 +45,6 @@ func (a *app) openCosts(instance string) tea.Cmd {
 func (s *costsScreen) of() string    { return s.only }
 func (s *costsScreen) title() string { return s.a.T("act.costs") }
 func (s *costsScreen) close()        {}
-func (s *costsScreen) paste(string)  {}
 func (s *costsScreen) wheel(n int)   { s.at += n }
 
 func (s *costsScreen) actions() []action {

@@ -27,11 +27,10 @@ type instance struct {
 
 func newInstance(a *app, name string) *instance { return &instance{a: a, name: name} }
 
-func (i *instance) of() string     { return i.name }
-func (i *instance) title() string  { return "" }
-func (i *instance) close()         {}
-func (i *instance) paste(s string) {}
-func (i *instance) wheel(n int)    { i.off += n }
+func (i *instance) of() string    { return i.name }
+func (i *instance) title() string { return "" }
+func (i *instance) close()        {}
+func (i *instance) wheel(n int)   { i.off += n }
 
 func (i *instance) actions() []action {
 	a, name := i.a, &i.name

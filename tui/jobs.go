@@ -30,7 +30,6 @@ func (a *app) openJobs(instance string) tea.Cmd {
 func (j *jobs) of() string    { return j.name }
 func (j *jobs) title() string { return j.a.T("act.jobs") }
 func (j *jobs) close()        {}
-func (j *jobs) paste(string)  {}
 func (j *jobs) wheel(n int)   { j.move(n)() }
 
 func (j *jobs) actions() []action {

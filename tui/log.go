@@ -209,9 +209,8 @@ func (v *logView) clear() bool {
 
 func (v *logView) filtered() bool { return v.filter != "" }
 
-func (v *logView) close()       { v.stop() }
-func (v *logView) paste(string) {}
-func (v *logView) wheel(n int)  { v.scroll(3 * n)() }
+func (v *logView) close()      { v.stop() }
+func (v *logView) wheel(n int) { v.scroll(3 * n)() }
 
 func (v *logView) actions() []action {
 	a := v.a

@@ -41,8 +41,8 @@ func TestEscapeClearsAKeptFilter(t *testing.T) {
 func TestDemoSaysAtOnceThatItCannotBeAddedTo(t *testing.T) {
 	v := sample()
 	v.Simulated = true
-	d := drive(t, v, "en", 100, 24)
-	d.press("a").see("add: the demo's instances cannot be added to").not("Add an instance")
+	d := drive(t, v, "en", 80, 24)
+	d.press("a").see("add: the demo's list cannot be changed; start rentop without demo").not("Add an instance")
 	d.press("j").paste("ssh root@h").see("add: the demo's").not("Add an instance")
 	d.press("e").see("edit: the demo's").press("D").see("forget: the demo's")
 }
@@ -155,4 +155,10 @@ func TestDoctorIsInThePalette(t *testing.T) {
 	d.f.fail = errSample
 	d.press("enter", "i").see("connection lost")
 	drive(t, sample(), "zh", 80, 24).press(":", "'体检", "enter").heard("doctor a100-tune")
+}
+
+func TestPasteAddsFromAnyScreen(t *testing.T) {
+	for _, keys := range [][]string{{"enter"}, {"J"}, {"J", "enter"}, {"s"}, {"r"}, {"$"}} {
+		drive(t, sample(), "en", 80, 24).press(keys...).paste("ssh -p 22 root@new.example\n").see("Add an instance", "ssh -p 22 root@new.example")
+	}
 }

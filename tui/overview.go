@@ -114,19 +114,6 @@ func (o *overview) move(n int) func() tea.Cmd {
 
 func (o *overview) wheel(n int) { o.move(n)() }
 
-// paste of what looks like an ssh line opens the dialog that adds it.
-func (o *overview) paste(s string) {
-	if line := sshLine(s); line != "" {
-		if why := o.a.whyNotConfig(); why != "" {
-			o.a.say(warn, o.a.T("cannot", o.a.T("act.add"), why))
-			return
-		}
-		o.a.push(newAdd(o.a, line))
-		return
-	}
-	o.a.say(info, o.a.T("paste.what"))
-}
-
 // rows are the sessions that pass the filter, in order; the selection is settled.
 func (o *overview) rows() []*session.View {
 	if now := (madeRows{o.a.v, o.filter, o.sort, o.reverse}); now != o.made {

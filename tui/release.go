@@ -26,7 +26,6 @@ func newRelease(a *app, instance string) *releaseScreen { return &releaseScreen{
 func (s *releaseScreen) of() string    { return s.name }
 func (s *releaseScreen) title() string { return s.a.T("act.release") }
 func (s *releaseScreen) close()        {}
-func (s *releaseScreen) paste(string)  {}
 func (s *releaseScreen) wheel(n int)   { s.off += n }
 
 // now is the release under way, nil where there is none.

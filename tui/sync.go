@@ -28,7 +28,6 @@ func newSync(a *app, instance string) *syncScreen { return &syncScreen{a: a, nam
 func (s *syncScreen) of() string    { return s.name }
 func (s *syncScreen) title() string { return s.a.T("act.sync") }
 func (s *syncScreen) close()        {}
-func (s *syncScreen) paste(string)  {}
 func (s *syncScreen) wheel(n int)   { s.move(n)() }
 
 func (s *syncScreen) actions() []action {

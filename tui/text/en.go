@@ -249,7 +249,7 @@ func english() map[string]string {
 		"filter.none":      "Nothing matches “%s”.",
 		// reasons
 		"why.readonly":    "rentop was started read-only",
-		"why.demo":        "the demo's instances cannot be added to or changed; start rentop without demo",
+		"why.demo":        "the demo's list cannot be changed; start rentop without demo",
 		"why.first":       "this is the first screen; q leaves",
 		"why.noinstance":  "there is no instance yet; a adds one",
 		"why.nomatch":     "no instance matches the filter",

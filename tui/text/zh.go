@@ -249,7 +249,7 @@ func chinese() map[string]string {
 		"filter.none":      "没有匹配“%s”的内容。",
 		// reasons
 		"why.readonly":    "rentop 以只读方式启动",
-		"why.demo":        "演示中的实例不能添加或更改；请不带 demo 启动 rentop",
+		"why.demo":        "演示的实例列表不能更改；请不带 demo 启动 rentop",
 		"why.first":       "这已是首个界面；按 q 退出",
 		"why.noinstance":  "还没有实例；按 a 添加",
 		"why.nomatch":     "没有实例匹配过滤条件",
