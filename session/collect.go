@@ -113,10 +113,11 @@ func (s *Session) Facts(ctx context.Context) (*remote.Facts, error) {
 func (s *Session) refreshJobs(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	jobs, err := s.listJobs(ctx)
+	jobs, _, err := s.jobs().Newest(ctx) // the older ended ones are Jobs' to tell
 	if ctx.Err() != nil {
 		return
 	}
+	newestFirst(jobs)
 	s.sendQuietly(func(st *state) {
 		if err != nil {
 			st.jobsErr = remote.Clean(err.Error())

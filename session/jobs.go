@@ -82,10 +82,16 @@ func (s *Session) Jobs(ctx context.Context) ([]tmux.Job, error) {
 	return jobs, nil
 }
 
-// listJobs asks the instance. One that has only been claimed has no start yet: it
-// is the newest.
+// listJobs asks the instance for all jobs.
 func (s *Session) listJobs(ctx context.Context) ([]tmux.Job, error) {
 	jobs, err := s.jobs().List(ctx)
+	newestFirst(jobs)
+	return jobs, err
+}
+
+// newestFirst sorts. A job that has only been claimed has no start yet: it is the
+// newest.
+func newestFirst(jobs []tmux.Job) {
 	slices.SortStableFunc(jobs, func(a, b tmux.Job) int {
 		if x, y := a.StartedAt.IsZero(), b.StartedAt.IsZero(); x != y {
 			if x {
@@ -95,7 +101,6 @@ func (s *Session) listJobs(ctx context.Context) ([]tmux.Job, error) {
 		}
 		return b.StartedAt.Compare(a.StartedAt)
 	})
-	return jobs, err
 }
 
 // findJob takes an ID, a name (its newest job) or the beginning of an ID.
