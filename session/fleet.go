@@ -31,6 +31,7 @@ type Options struct {
 	Instances     []config.Instance            // the demo's, instead of the config
 	Providers     map[string]provider.Provider // by kind, beside the built-in ones
 	Simulated     bool
+	Working       func(bool)       // nil, or told when transfers or releases begin and when the last has ended
 	Now           func() time.Time // nil: time.Now
 }
 
@@ -58,6 +59,7 @@ type Fleet struct {
 	notices   []Notice
 	exchange  billing.Exchange
 	stale     bool // a session was busy at the last reload and still runs as it was
+	working   int  // transfers and releases under way
 	closeOnce stdsync.Once
 }
 
@@ -321,6 +323,21 @@ func (f *Fleet) Names() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.sessions))
+}
+
+// work says that something heavy begins; the returned function, that it has ended.
+func (f *Fleet) work() (end func()) {
+	count := func(d int) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		was := f.working > 0
+		f.working += d
+		if is := f.working > 0; is != was && f.opt.Working != nil {
+			f.opt.Working(is)
+		}
+	}
+	count(1)
+	return func() { count(-1) }
 }
 
 // notice tells the person something in passing.

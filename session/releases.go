@@ -159,6 +159,7 @@ func (s *Session) nextRelease(goal release.Goal) (*release.Machine, error) {
 
 func (s *Session) runRelease(ctx context.Context, m *release.Machine) error {
 	defer s.release.drop()
+	defer s.f.work()()
 	err := m.Run(ctx)
 	s.ended(m.View())
 	if conn, _ := s.link.now(); conn != nil && s.f.opt.Live {

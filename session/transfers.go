@@ -283,6 +283,7 @@ func (q *transferQueue) pick() (int, bool) {
 func (q *transferQueue) transfer(id int) {
 	ctx, cancel := context.WithCancel(q.s.ctx)
 	defer cancel()
+	defer q.s.f.work()()
 	q.mu.Lock()
 	spec := q.specs[id]
 	q.cancels[id] = cancel

@@ -42,6 +42,6 @@ func bounded(list []Evidence) []Evidence {
 		}
 	}
 	rest.Detail = phrase.Say("release.more", n)
-	rest.What = theRest
+	rest.What, rest.More = theRest, n
 	return append(slices.Clone(list[:maxEvidence]), rest)
 }

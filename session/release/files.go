@@ -49,7 +49,7 @@ func (m *Machine) checkFiles(ctx context.Context) (finding, []gitTree, error) {
 		list = append(list, e)
 	}
 	if s.more > 0 {
-		list = append(list, Evidence{What: theRest, Size: s.moreSize, Detail: phrase.Say("unsaved.more", s.more), Lost: true})
+		list = append(list, Evidence{What: theRest, Size: s.moreSize, Detail: phrase.Say("unsaved.more", s.more), Lost: true, More: s.more})
 		f.rests["more"] = strconv.Itoa(s.more) + " " + strconv.FormatInt(s.moreSize, 10)
 	}
 	f.Evidence = bounded(list)

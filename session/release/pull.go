@@ -156,6 +156,7 @@ func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to stri
 			done.First = cmp.Or(done.First, remote.Short(err.Error(), 300))
 		case id == CheckUnsaved:
 			m.pulled[e.Path] = true
+			m.v.Pulled, m.v.PulledTo = len(m.pulled), m.d.PullDir
 		}
 	})
 	if err != nil {

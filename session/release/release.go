@@ -53,6 +53,7 @@ type Evidence struct {
 	Size   int64  // bytes; -1 where it has none
 	Detail phrase.Text
 	Lost   bool // would be lost
+	More   int  // how many things this one stands for, where it is not one
 }
 
 // Goal is what the person wants to happen to the instance at the end.
@@ -100,6 +101,20 @@ type View struct {
 	Proof      phrase.Text    // the provider's word at the end
 	Ended      provider.State // the same as a state; "" before
 	Cost       string         // the review's line; "?" where unknown
+	Pulled     int            // files that this run brought to PulledTo
+	PulledTo   string         // a folder here; "" where none
+}
+
+// Losses counts Lost: files, and what is none (jobs, git trees).
+func (v View) Losses() (files, others int) {
+	for _, e := range v.Lost {
+		if e.Size < 0 {
+			others++
+			continue
+		}
+		files += max(1, e.More)
+	}
+	return files, others
 }
 
 // Fails lists the lines that a typed name would waive.

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"rentop/session"
 )
@@ -16,11 +17,27 @@ func (a *app) screen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fleet, err := session.Open(ctx, session.Options{Dirs: dirs, Live: true})
+	o := session.Options{Dirs: dirs, Live: true}
+	defer frugal(&o)()
+	fleet, err := session.Open(ctx, o)
 	if err != nil {
 		return err
 	}
 	return errors.Join(a.Screen(ctx, fleet), fleet.Close())
+}
+
+// frugal keeps a screen that only watches on one processor: a sample that is
+// handed on need not wake a second one for it. Transfers and releases get them all.
+func frugal(o *session.Options) (restore func()) {
+	all := runtime.GOMAXPROCS(1)
+	o.Working = func(busy bool) {
+		if busy {
+			runtime.GOMAXPROCS(all)
+		} else {
+			runtime.GOMAXPROCS(1)
+		}
+	}
+	return func() { runtime.GOMAXPROCS(all) }
 }
 
 func (a *app) needScreen() error {
