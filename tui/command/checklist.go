@@ -5,6 +5,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"rentop/remote"
@@ -38,7 +39,7 @@ func (l *checklist) show(v release.View) {
 		}
 	}
 	why := v.Why.String()
-	if why != "" && why != l.why {
+	if why != "" && why != l.why && v.Phase != release.Review { // the end says it
 		fmt.Fprintln(l.out, why)
 	}
 	l.why = why
@@ -61,10 +62,15 @@ func (l *checklist) show(v release.View) {
 
 // evidence lists what a failing line found, the largest first.
 func (l *checklist) evidence(c release.Check) {
-	if c.State == release.Passed {
+	if c.State == release.Passed && c.ID != release.CheckSnapshot { // where a snapshot went is wanted later
 		return
 	}
-	for _, e := range c.Evidence {
+	more := 0
+	for n, e := range c.Evidence {
+		if n >= maxLines {
+			more += max(1, e.More)
+			continue
+		}
 		size := ""
 		if e.Size >= 0 {
 			size = sync.Size(e.Size)
@@ -75,15 +81,63 @@ func (l *checklist) evidence(c release.Check) {
 		}
 		fmt.Fprintln(l.out)
 	}
+	if more > 0 {
+		fmt.Fprintf(l.out, "        %9s  and %d more\n", "", more)
+	}
 	if len(c.Cure) > 0 {
 		fmt.Fprintf(l.out, "                   → %s\n", c.Cure)
 	}
 }
 
+// maxLines bounds how many things a line of the list names.
+const maxLines = 20
+
+// lost says in one clause what would be lost.
+func lost(v release.View) string {
+	files, others := v.Losses()
+	var parts []string
+	if files > 0 {
+		parts = append(parts, fmt.Sprintf("%s, %s", counted(files, "file"), sync.Size(v.LostSize)))
+	}
+	if others > 0 {
+		what := counted(others, "job or git tree")
+		if others > 1 {
+			what = fmt.Sprintf("%d jobs or git trees", others)
+		}
+		parts = append(parts, what)
+	}
+	if len(parts) == 0 {
+		return "whether something would be lost is not known"
+	}
+	return strings.Join(parts, " and ") + " would be lost"
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// kept says where what was brought away lies; it is asked for when the instance is gone.
+func (l *checklist) kept(v release.View) {
+	if v.PulledTo != "" {
+		fmt.Fprintf(l.out, "pulled: %s, now in %s\n", counted(v.Pulled, "file"), remote.Clean(v.PulledTo))
+	}
+	for _, c := range v.Checks {
+		if c.ID != release.CheckSnapshot {
+			continue
+		}
+		for _, e := range c.Evidence {
+			fmt.Fprintf(l.out, "snapshot: %s (%s)\n", remote.Clean(e.What), e.Detail)
+		}
+	}
+}
+
 // end sums up a picture: what would be lost and what goes on costing money.
 func (l *checklist) end(v release.View) {
-	if n := len(v.Lost); n > 0 {
-		fmt.Fprintf(l.out, "would be lost: %d, %s\n", n, sync.Size(v.LostSize))
+	if len(v.Lost) > 0 {
+		fmt.Fprintln(l.out, lost(v))
 	}
 	for _, g := range v.GoesOn {
 		fmt.Fprintf(l.out, "goes on costing: %s: %s a month\n", g.What, g.PerMonth)
@@ -108,6 +162,9 @@ type released struct {
 	Cost      string     `json:"cost"` // "?" where it is not known
 	StartedAt *time.Time `json:"started_at"`
 	Resumed   bool       `json:"resumed"`
+	LostFiles int        `json:"lost_files"` // also those that lost does not name
+	Pulled    int        `json:"pulled"`
+	PulledTo  string     `json:"pulled_to"` // a folder here; "" where nothing was pulled
 }
 
 type check struct {
@@ -134,8 +191,9 @@ func releaseOf(v release.View) released {
 	r := released{
 		ID: v.ID, Instance: v.Instance, Goal: string(v.Goal), Phase: string(v.Phase), Checks: []check{},
 		Lost: evidenceOf(v.Lost), LostBytes: v.LostSize, GoesOn: []goesOn{}, Why: v.Why.String(), Proof: v.Proof.String(), Cost: v.Cost,
-		StartedAt: instant(v.StartedAt), Resumed: v.Resumed,
+		StartedAt: instant(v.StartedAt), Resumed: v.Resumed, Pulled: v.Pulled, PulledTo: v.PulledTo,
 	}
+	r.LostFiles, _ = v.Losses()
 	for _, c := range v.Checks {
 		r.Checks = append(r.Checks, check{string(c.ID), string(c.State), c.Summary.String(), evidenceOf(c.Evidence), c.Cure.String()})
 	}

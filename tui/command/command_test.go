@@ -14,6 +14,7 @@ import (
 
 	"rentop/remote"
 	"rentop/session/config"
+	"rentop/session/release"
 	"rentop/sync"
 )
 
@@ -237,5 +238,31 @@ func TestPlaceholdersAreASCII(t *testing.T) {
 				t.Errorf("%s --%s: %s", c.Name(), f.Name, name)
 			}
 		})
+	}
+}
+
+// A long list ends with how much it does not name, and is summed up in files and bytes.
+func TestChecklistIsShort(t *testing.T) {
+	var out bytes.Buffer
+	v := release.View{Instance: "a", Checks: []release.Check{{ID: release.CheckUnsaved, State: release.Failed}}}
+	for range 50 {
+		v.Checks[0].Evidence = append(v.Checks[0].Evidence, release.Evidence{What: "/f", Size: 1 << 20, Lost: true})
+	}
+	v.Checks[0].Evidence = append(v.Checks[0].Evidence, release.Evidence{What: "…", Size: 6 << 20, Lost: true, More: 156})
+	v.Lost, v.LostSize = append(v.Checks[0].Evidence, release.Evidence{What: "train", Size: -1, Lost: true}), 56<<20
+	l := newChecklist(&out)
+	l.show(v)
+	if n := strings.Count(out.String(), "  /f"); n != maxLines || !strings.Contains(out.String(), "and 186 more") {
+		t.Errorf("%d lines, then:\n%s", n, out.String())
+	}
+	if got := lost(v); got != "206 files, 56 MiB and 1 job or git tree would be lost" {
+		t.Error(got)
+	}
+	v.PulledTo, v.Pulled = "/here/saved/a", 2
+	v.Checks = append(v.Checks, release.Check{ID: release.CheckSnapshot, Evidence: []release.Evidence{{What: "snap-1", Size: -1}}})
+	out.Reset()
+	l.kept(v)
+	if s := out.String(); !strings.Contains(s, "2 files, now in /here/saved/a") || !strings.Contains(s, "snapshot: snap-1") {
+		t.Error(s)
 	}
 }

@@ -86,7 +86,7 @@ func (a *app) checkRelease(ctx context.Context, s *session.Session, asJSON bool)
 // wouldLose is the refusal that a failing line is; nil where all is safe.
 func wouldLose(v release.View) error {
 	if n := len(v.Fails()); n > 0 {
-		return refuse("%s: %d of %d checks fail: something would be lost", v.Instance, n, len(v.Checks))
+		return refuse("%s: %d of %d checks fail: %s", v.Instance, n, len(v.Checks), lost(v))
 	}
 	return nil
 }
@@ -108,6 +108,7 @@ func (r *releaser) run(ctx context.Context, goal release.Goal) (release.View, er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	v, err := r.session.Release(ctx, goal, func(v release.View) { r.seen(ctx, v) })
+	r.list.kept(v)
 	switch {
 	case r.why != nil:
 		return v, r.why
@@ -119,8 +120,11 @@ func (r *releaser) run(ctx context.Context, goal release.Goal) (release.View, er
 	case v.Phase == release.Cancelled:
 		return v, refuse("%s: cancelled; nothing was torn down", v.Instance)
 	}
-	_, err = fmt.Fprintf(r.app.Err, "%s: %s; it has cost %s\n", v.Instance, v.Proof, v.Cost)
-	return v, err
+	r.app.note("%s: %s; it has cost %s", v.Instance, v.Proof, v.Cost)
+	if len(v.Why) > 0 { // it may go on being billed
+		return v, fmt.Errorf("%s: %s", v.Instance, v.Why)
+	}
+	return v, nil
 }
 
 // seen shows a picture and, where it waits for a word that was not given yet,
