@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // forwardLimit bounds the connections that one Forward carries at once.
@@ -20,8 +22,9 @@ const forwardLimit = 200
 // Forward listens on local and carries each connection to remote as the instance
 // sees it, until ctx ends or the connection does. Both are "port", "host:port" or
 // ":port"; without a host it is the loopback. Port 0 of local is any free one. ready,
-// if not nil, is called once with the address listened on.
-func (c *Conn) Forward(ctx context.Context, local, remote string, ready func(addr string)) error {
+// if not nil, is called once with the address listened on; refused, if not nil, with
+// why the instance did not take a connection: from any goroutine, for each.
+func (c *Conn) Forward(ctx context.Context, local, remote string, ready func(addr string), refused func(error)) error {
 	listen, err := forwardAddr(local, true)
 	if err != nil {
 		return err
@@ -81,18 +84,26 @@ func (c *Conn) Forward(ctx context.Context, local, remote string, ready func(add
 		}
 		wg.Go(func() {
 			defer func() { <-room }()
-			c.carry(ctx, conn, target)
+			if err := c.carry(ctx, conn, target); err != nil && refused != nil && ctx.Err() == nil {
+				refused(err)
+			}
 		})
 	}
 }
 
-// carry moves one connection's bytes; a target that refuses is seen as a closed
-// connection, as with ssh -L.
-func (c *Conn) carry(ctx context.Context, local net.Conn, target string) {
+// carry moves one connection's bytes; a target that refuses is its error, and to the
+// person's program a closed connection, as with ssh -L.
+func (c *Conn) carry(ctx context.Context, local net.Conn, target string) error {
 	defer local.Close()
 	there, err := c.Client().DialContext(ctx, "tcp", target)
-	if err != nil {
-		return
+	var no *ssh.OpenChannelError
+	switch {
+	case errors.As(err, &no) && no.Reason == ssh.Prohibited:
+		return fmt.Errorf("the SSH server there forbids forwarding to %s", target)
+	case errors.As(err, &no):
+		return fmt.Errorf("nothing answers at %s there (%s); is the program running, and does it listen at that port?", target, Short(no.Message, 100))
+	case err != nil:
+		return fmt.Errorf("no connection to %s there: %w", target, err)
 	}
 	defer there.Close()
 	stop := context.AfterFunc(ctx, func() { local.Close(); there.Close() })
@@ -106,6 +117,7 @@ func (c *Conn) carry(ctx context.Context, local net.Conn, target string) {
 	io.Copy(local, there)
 	closeWrite(local)
 	<-done
+	return nil
 }
 
 func closeWrite(c net.Conn) {

@@ -194,7 +194,7 @@ func TestForward(t *testing.T) {
 	ctx, cancel := context.WithCancel(soon(t))
 	ended, ready := make(chan error, 1), make(chan string, 1)
 	go func() {
-		ended <- c.Forward(ctx, "0", strings.Replace(echo.Addr().String(), "127.0.0.1", "", 1), func(a string) { ready <- a })
+		ended <- c.Forward(ctx, "0", strings.Replace(echo.Addr().String(), "127.0.0.1", "", 1), func(a string) { ready <- a }, nil)
 	}()
 	addr := <-ready
 	var wg sync.WaitGroup
@@ -223,16 +223,16 @@ func TestForward(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
-	if err := c.Forward(soon(t), echo.Addr().String(), "1", nil); err == nil || !strings.Contains(err.Error(), "in use") {
+	if err := c.Forward(soon(t), echo.Addr().String(), "1", nil, nil); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("a port in use: %v", err)
 	}
 	for _, bad := range [][2]string{{"", "1"}, {"a:b:c", "1"}, {"0", "0"}, {"99999", "1"}, {"0", "x"}} {
-		if err := c.Forward(soon(t), bad[0], bad[1], nil); err == nil {
+		if err := c.Forward(soon(t), bad[0], bad[1], nil, nil); err == nil {
 			t.Errorf("forward %q was taken", bad)
 		}
 	}
 	go func() {
-		ended <- c.Forward(soon(t), "0", "127.0.0.1:1", func(string) { go s.KillSessions9() })
+		ended <- c.Forward(soon(t), "0", "127.0.0.1:1", func(string) { go s.KillSessions9() }, nil)
 	}()
 	if err := <-ended; !errors.Is(err, ErrCut) {
 		t.Errorf("err = %v, want ErrCut", err)

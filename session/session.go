@@ -263,13 +263,14 @@ func (s *Session) Exec(ctx context.Context, line string, in io.Reader, out, errs
 }
 
 // Forward carries local to remoteAddr on the instance until ctx ends. ready is
-// called with the local address once it listens.
-func (s *Session) Forward(ctx context.Context, local, remoteAddr string, ready func(string)) error {
+// called with the local address once it listens, refused for each connection that
+// the instance did not take.
+func (s *Session) Forward(ctx context.Context, local, remoteAddr string, ready func(string), refused func(error)) error {
 	conn, _, err := s.connected(ctx)
 	if err != nil {
 		return err
 	}
-	return conn.Forward(ctx, local, remoteAddr, ready)
+	return conn.Forward(ctx, local, remoteAddr, ready, refused)
 }
 
 // Terminal gives the person the instance's own shell: inside tmux where there

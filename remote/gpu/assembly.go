@@ -43,6 +43,7 @@ type assembly struct {
 
 const (
 	firstAnswer = 30 * time.Second // netdata#18690: many-GPU chassis need more than 10 s
+	firstHost   = 3 * time.Second
 	maxGPUs     = 128
 	maxSaid     = 20
 )
@@ -170,6 +171,9 @@ func (a *assembly) verdict(code string, now time.Time) *Sample {
 		a.fault = problem(rc, text)
 	}
 	a.gpus = nil
+	if a.last == nil && now.Sub(a.began) < firstHost {
+		return nil // the host's first figures come at once: no sample without any
+	}
 	return a.sample(now)
 }
 

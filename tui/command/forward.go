@@ -4,9 +4,11 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	stdsync "sync"
 
 	"github.com/spf13/cobra"
 
+	"rentop/remote"
 	"rentop/session"
 )
 
@@ -21,10 +23,14 @@ func (a *app) forwardCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var once stdsync.Once // a browser tries many times
+			refused := func(err error) {
+				once.Do(func() { a.note("rentop: %s: %s", args[0], remote.Clean(err.Error())) })
+			}
 			return a.session(cmd.Context(), args[0], func(s *session.Session) error {
 				err := s.Forward(cmd.Context(), local, there, func(at string) {
 					a.note("http://%s is %s on %s; Ctrl-C ends it", at, there, s.Name())
-				})
+				}, refused)
 				if cmd.Context().Err() != nil {
 					return nil
 				}

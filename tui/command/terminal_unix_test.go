@@ -166,9 +166,42 @@ func TestForward(t *testing.T) {
 	ends(t, code, said, 0)
 }
 
+// A port where nothing listens is told once a connection came, and the forward stays.
+func TestForwardToNothing(t *testing.T) {
+	_, accept := home(t, sshtest.Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, local, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said, code := &screen{}, make(chan int, 1)
+	go func() {
+		p := command.Program{In: os.Stdin, Out: io.Discard, Err: said, Now: time.Now}
+		code <- command.Run(ctx, p, []string{"forward", "a", local + ":1", accept})
+	}()
+	said.shows(t, "http://127.0.0.1:"+local)
+	for range 3 {
+		c, err := net.Dial("tcp", "127.0.0.1:"+local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.Copy(io.Discard, c)
+		c.Close()
+	}
+	said.shows(t, "nothing answers at 127.0.0.1:1 there")
+	cancel()
+	ends(t, code, said, 0)
+	if n := strings.Count(said.String(), "nothing answers"); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+}
+
 // gpu --watch goes on until it is ended, and is no failure then.
 func TestWatch(t *testing.T) {
-	_, accept := home(t, sshtest.Options{})
+	_, accept := home(t, sshtest.Options{Hide: []string{"nvidia-smi"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, code := &screen{}, make(chan int, 1)
@@ -183,4 +216,8 @@ func TestWatch(t *testing.T) {
 	}
 	cancel()
 	ends(t, code, out, 0)
+	first, _, _ := strings.Cut(out.String(), "\n")
+	if strings.Contains(first, `"mem_total":null`) || !strings.Contains(first, `"problem":{`) {
+		t.Errorf("the first sample has no figure or does not say that nvidia-smi is missing: %s", first)
+	}
 }
