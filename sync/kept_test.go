@@ -1,3 +1,5 @@
+//go:build unix
+
 package sync_test
 
 // What a cut leaves of a large file is counted, so that a person is told that
