@@ -1,3 +1,5 @@
+//go:build unix
+
 package sync_test
 
 // What failed on an instance is told in words: a number tells nobody what to do.
