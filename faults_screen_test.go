@@ -96,10 +96,10 @@ func TestFaultsHandOverCut(t *testing.T) {
 		r.srv.KillSessions9,
 	} {
 		p.press("t")
-		p.sees(20*time.Second, "$")
+		p.sees(20*time.Second, "leave:") // the footer has a $ too
 		p.typed("echo $((40+2))")
 		p.press("Enter")
-		p.sees(10*time.Second, "42")
+		p.sees(20*time.Second, "42")
 		cut()
 		p.sees(10*time.Second, "rentop", "box", "NAME")
 		p.press("Down")
