@@ -288,5 +288,11 @@ func (s *Session) Terminal(ctx context.Context, t remote.TerminalOptions) (int, 
 	return conn.Terminal(ctx, t)
 }
 
+// KeepsShell says whether what runs in Terminal's shell outlives the connection.
+func (s *Session) KeepsShell(ctx context.Context) bool {
+	_, facts, err := s.connected(ctx)
+	return err == nil && facts != nil && facts.Tmux != ""
+}
+
 // errNotHere is a job that the instance does not know.
 var errNotHere = errors.New("no such job")

@@ -21,7 +21,11 @@ import (
 
 // resetModes takes back what a program may have left on where it was cut off:
 // alternate screen, mouse, pasting, focus, kitty keys, a hidden cursor, colours.
-const resetModes = "\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[?1l\x1b>\x1b[?25h\x1b[0m"
+const resetModes = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1004l\x1b[?2004l\x1b[<u\x1b[?1l\x1b>\x1b[?25h\x1b[0m"
+
+// leaveAlternate is not for a terminal that has left it: it would put the cursor
+// where it was before, into a line that is written already.
+const leaveAlternate = "\x1b[?1049l"
 
 // handover implements tea.ExecCommand. Bubble Tea's own loop stands still while it
 // runs; nothing of the fleet waits for that loop.
@@ -80,7 +84,14 @@ func (h *handover) Run() error {
 	h.code, err = h.run(ctx, remote.TerminalOptions{
 		In: &escape{r: reader, leave: cancel}, Out: h.out, Term: os.Getenv("TERM"), Size: size, Resize: resized,
 	})
+	cut := ctx.Err() != nil || err != nil
+	if cut || !h.plain {
+		fmt.Fprint(h.out, leaveAlternate)
+	}
 	fmt.Fprint(h.out, resetModes)
+	if cut && h.plain {
+		fmt.Fprint(h.out, "\r\n") // it ended in the middle of a line
+	}
 	if !h.plain {
 		fmt.Fprint(h.out, "\x1b[H\x1b[2J") // the shell's text would stay on the primary screen
 	}

@@ -11,6 +11,14 @@ import (
 	"rentop/tui"
 )
 
+// howToLeave is said before the terminal is given away.
+func howToLeave(kept bool) string {
+	if kept {
+		return "leave: Ctrl-b d keeps what runs here; Enter ~ . cuts the connection"
+	}
+	return "leave: exit, or Enter ~ . where nothing answers; without tmux there, both end what runs in this shell"
+}
+
 func (a *app) shellCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "shell NAME [JOB]",
@@ -28,6 +36,7 @@ func (a *app) shellCommand() *cobra.Command {
 				if err := s.Ready(cmd.Context()); err != nil { // asks while the terminal is still ours
 					return err
 				}
+				a.note("%s", howToLeave(len(args) == 2 || s.KeepsShell(cmd.Context())))
 				code, err := tui.HandOver(cmd.Context(), in, out, func(ctx context.Context, t remote.TerminalOptions) (int, error) {
 					if len(args) == 2 {
 						return s.JobTerminal(ctx, args[1], t)

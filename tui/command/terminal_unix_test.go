@@ -125,6 +125,21 @@ func TestShell(t *testing.T) {
 	}
 }
 
+// A detach leaves the terminal as tmux left it, and how to leave was said before.
+func TestShellDetached(t *testing.T) {
+	_, accept := home(t, sshtest.Options{})
+	keys, seen, code := start(t, "shell", "a", accept)
+	seen.shows(t, "leave: Ctrl-b d keeps what runs here; Enter ~ . cuts the connection")
+	seen.shows(t, "$ ")
+	io.WriteString(keys, "\x02d")
+	ends(t, code, seen, 0)
+	seen.shows(t, "[detached")
+	_, after, _ := strings.Cut(seen.String(), "[detached")
+	if strings.Contains(after, "?1049l") || !strings.Contains(after, "\n") {
+		t.Errorf("after the detach the terminal got %q", after)
+	}
+}
+
 // Enter ~ . leaves where nothing answers any more.
 func TestShellIsLeft(t *testing.T) {
 	_, accept := home(t, sshtest.Options{Hide: []string{"tmux"}})
@@ -134,6 +149,9 @@ func TestShellIsLeft(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	io.WriteString(keys, "\r~.")
 	ends(t, code, seen, 0)
+	if s := seen.String(); !strings.HasSuffix(s, "\r\n") {
+		t.Errorf("the prompt would come behind %q", s[max(0, len(s)-60):])
+	}
 }
 
 func TestForward(t *testing.T) {
