@@ -38,7 +38,7 @@ func (i *instance) actions() []action {
 	move := func(n int) func() tea.Cmd { return func() tea.Cmd { i.off += n; return nil } }
 	return []action{
 		{id: "jobs", keys: []string{"enter", "J"}, foot: true, why: gone, do: func() tea.Cmd { return a.openJobs(i.name) }},
-		{id: "terminal", keys: []string{"t"}, foot: true, why: a.whyNotHere(name), do: func() tea.Cmd { return a.terminal(i.name) }},
+		{id: "terminal", keys: []string{"t"}, foot: true, why: a.whyNotAct(name), do: func() tea.Cmd { return a.terminal(i.name) }},
 		{id: "newjob", keys: []string{"n"}, foot: true, why: a.whyNotAct(name), do: func() tea.Cmd { return a.newJob(i.name) }},
 		{id: "sync", keys: []string{"s"}, foot: true, why: gone, do: func() tea.Cmd { a.open(newSync(a, i.name)); return nil }},
 		{id: "release", keys: []string{"r"}, foot: true, why: gone, do: func() tea.Cmd { a.open(newRelease(a, i.name)); return nil }},

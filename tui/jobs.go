@@ -42,7 +42,7 @@ func (j *jobs) actions() []action {
 			return a.restartJob(j.name, j.job(), func(job tmux.Job) tea.Cmd { j.id = job.ID; return nil })
 		}},
 		{id: "attach", keys: []string{"a"}, foot: true, why: j.whyNotAttach, do: func() tea.Cmd { return a.jobTerminal(j.name, j.job()) }},
-		{id: "terminal", keys: []string{"t"}, why: a.whyNotHere(&j.name), do: func() tea.Cmd { return a.terminal(j.name) }},
+		{id: "terminal", keys: []string{"t"}, why: a.whyNotAct(&j.name), do: func() tea.Cmd { return a.terminal(j.name) }},
 		{id: "down", keys: []string{"j", "down"}, do: j.move(1)},
 		{id: "up", keys: []string{"k", "up"}, do: j.move(-1)},
 		{id: "pagedown", keys: []string{"pgdown", "ctrl+f", "space"}, do: j.move(10)},

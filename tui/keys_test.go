@@ -50,6 +50,7 @@ func TestDisabledKeysSayWhy(t *testing.T) {
 	d.press("J", "G", "x").see("kill: “old” has ended")
 	d.opt.Readonly = true
 	d.press("esc", "n").see("read-only")
+	d.press("t").see("terminal: rentop was started read-only")
 	d.paste("ssh -p 22 root@h").see("read-only")
 	if d.f.heard() != "" {
 		t.Errorf("the fleet was asked: %s", d.f.heard())

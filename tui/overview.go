@@ -63,7 +63,7 @@ func (o *overview) actions() []action {
 			o.a.fleet.Nudge(o.name)
 			return nil
 		}},
-		{id: "terminal", keys: []string{"t"}, foot: true, why: o.a.whyNotHere(&o.name), do: func() tea.Cmd { return o.a.terminal(o.name) }},
+		{id: "terminal", keys: []string{"t"}, foot: true, why: o.a.whyNotAct(&o.name), do: func() tea.Cmd { return o.a.terminal(o.name) }},
 		{id: "newjob", keys: []string{"n"}, foot: true, why: o.a.whyNotAct(&o.name), do: func() tea.Cmd { return o.a.newJob(o.name) }},
 		{id: "sync", keys: []string{"s"}, foot: true, why: one, do: func() tea.Cmd { o.a.open(newSync(o.a, o.name)); return nil }},
 		{id: "release", keys: []string{"r"}, foot: true, why: one, do: func() tea.Cmd { o.a.open(newRelease(o.a, o.name)); return nil }},
