@@ -96,6 +96,7 @@ func replace(t *testing.T, s *suite) {
 // interrupt: cut at random points, each file is the old or the new one; the
 // next run completes and cleans.
 func interrupt(t *testing.T, s *suite) {
+	s.Interrupted = true
 	var files []sync.Entry
 	oldData, newData := map[string][]byte{}, map[string][]byte{}
 	for i := range 60 {
@@ -179,6 +180,7 @@ func interrupt(t *testing.T, s *suite) {
 
 // resume: what was acknowledged before a cut does not travel again.
 func resume(t *testing.T, s *suite) {
+	s.Interrupted = true
 	if s.Unsafe {
 		t.Skip("a copy on one machine is not resumed")
 	}
@@ -226,6 +228,9 @@ func resume(t *testing.T, s *suite) {
 }
 
 func diskFull(t *testing.T, s *suite) {
+	if s.NoSmall {
+		return
+	}
 	if s.Small == "" {
 		t.Skip("no small file system")
 	}
