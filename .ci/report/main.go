@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 )
 
@@ -29,15 +30,29 @@ type tally struct {
 	passed, failed, skipped int
 	broken                  int // packages that failed outside any test
 	skips                   []string
+	unsteady                []string      // failed among others, passed alone
+	again                   map[whole]int // failures, with those of its parts, by test
 }
+
+// whole is a test as `go test -run` can name it.
+type whole struct{ pkg, test string }
 
 func main() {
 	noSkips := flag.Bool("no-skips", false, "a skipped test is a failure")
+	again := flag.String("again", "", "run what failed once more, alone, with these arguments of `go test`")
 	flag.Parse()
 	t, err := read(os.Stdin, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
+	}
+	if *again != "" {
+		t.retry(os.Stdout, func(w whole) error {
+			args := append(append([]string{"test"}, strings.Fields(*again)...), "-count=1", "-run", "^"+w.test+"$", w.pkg)
+			cmd := exec.Command("go", args...)
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+			return cmd.Run()
+		})
 	}
 	os.Exit(t.close(os.Stdout, *noSkips))
 }
@@ -90,6 +105,11 @@ func (t *tally) ended(out io.Writer, e event, output []string, failures map[stri
 	case e.Action == "fail":
 		t.failed++
 		failures[e.Package]++
+		if t.again == nil {
+			t.again = map[whole]int{}
+		}
+		top, _, _ := strings.Cut(e.Test, "/")
+		t.again[whole{e.Package, top}]++
 		fmt.Fprintf(out, "--- FAIL: %s %s (%.2fs)\n%s", e.Package, e.Test, e.Elapsed, strings.Join(output, ""))
 	case e.Action == "skip":
 		t.skipped++
@@ -109,11 +129,35 @@ func reason(output []string) string {
 	return strings.Join(said, " ")
 }
 
+// maxAgain is how many tests may be unsteady at once: more is a real failure.
+const maxAgain = 6
+
+// retry runs each failed test once more, alone: the tests run against real servers
+// and clocks, and a busy machine is slower than they allow. One that passes then
+// counts, and is named.
+func (t *tally) retry(out io.Writer, run func(whole) error) {
+	if t.broken > 0 || len(t.again) > maxAgain {
+		return
+	}
+	for w, n := range t.again {
+		fmt.Fprintf(out, "\n== once more, alone: %s %s\n", w.pkg, w.test)
+		if err := run(w); err != nil {
+			continue
+		}
+		t.failed -= n
+		t.passed += n
+		t.unsteady = append(t.unsteady, w.pkg+" "+w.test)
+	}
+}
+
 // close prints the end and returns the exit code.
 func (t tally) close(out io.Writer, noSkips bool) int {
 	fmt.Fprintln(out)
 	for _, s := range t.skips {
 		fmt.Fprintln(out, "skipped:", s)
+	}
+	for _, s := range t.unsteady {
+		fmt.Fprintln(out, "unsteady, passed only when run alone:", s)
 	}
 	failed := t.failed + t.broken
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", t.passed, failed, t.skipped)

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -41,6 +43,36 @@ func TestReport(t *testing.T) {
 		}
 		if code := tally.close(&out, c.noSkips); code != c.code || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%s: exit code %d, want %d, and %q in\n%s", c.name, code, c.code, c.says, out.String())
+		}
+	}
+}
+
+// TestRetry: what passes alone counts and is named; what does not, and what is too
+// much, stays failed.
+func TestRetry(t *testing.T) {
+	failing := func(n int) tally {
+		v := tally{passed: 1, failed: 2 * n, again: map[whole]int{}}
+		for i := range n {
+			v.again[whole{"p", fmt.Sprint("Test", i)}] = 2 // the test and a part of it
+		}
+		return v
+	}
+	for _, c := range []struct {
+		name  string
+		tally tally
+		err   error
+		code  int
+		says  string
+	}{
+		{"passes alone", failing(1), nil, 0, "unsteady, passed only when run alone: p Test0"},
+		{"fails again", failing(1), errors.New("exit status 1"), 1, "2 failed"},
+		{"too many", failing(maxAgain + 1), nil, 1, "FAIL"},
+		{"a broken package", tally{passed: 1, failed: 1, broken: 1, again: map[whole]int{{"p", "TestA"}: 1}}, nil, 1, "FAIL"},
+	} {
+		var out bytes.Buffer
+		c.tally.retry(&out, func(whole) error { return c.err })
+		if code := c.tally.close(&out, true); code != c.code || !strings.Contains(out.String(), c.says) {
+			t.Errorf("%s: code %d, said %q", c.name, code, out.String())
 		}
 	}
 }
