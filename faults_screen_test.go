@@ -96,7 +96,7 @@ func TestFaultsHandOverCut(t *testing.T) {
 		r.srv.KillSessions9,
 	} {
 		p.press("t")
-		p.sees(20*time.Second, "leave:") // the footer has a $ too
+		p.sees(20*time.Second, ":~$") // the footer has a $ too
 		p.typed("echo $((40+2))")
 		p.press("Enter")
 		p.sees(20*time.Second, "42")

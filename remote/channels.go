@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,11 @@ type line struct {
 
 func newLine(c *ssh.Client) *line {
 	l := &line{client: c, ended: make(chan struct{})}
+	// Dropbear (2022.83) loses a channel's exit status, or dies of an assertion
+	// (`!channel->sent_close`), when another channel's process ends at that moment.
+	if strings.Contains(string(c.ServerVersion()), "dropbear") {
+		l.limit = 1
+	}
 	go func() { c.Wait(); close(l.ended) }() // ends with the connection
 	return l
 }

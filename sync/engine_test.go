@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	stdsync "sync"
 	"testing"
 	"time"
 
@@ -333,14 +334,13 @@ func TestChangingSourceIsSentAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grown := false
+	var once stdsync.Once // uploads count on several goroutines
 	r, err := sync.Execute(ctx, growing{p.tr, func() {
-		if !grown {
-			grown = true
+		once.Do(func() {
 			f, _ := os.OpenFile(p.src+"/log", os.O_APPEND|os.O_WRONLY, 0)
 			f.WriteString("the end")
 			f.Close()
-		}
+		})
 	}}, plan, nil)
 	if err != nil || len(r.Failed) > 0 {
 		t.Fatal(err, r)
