@@ -57,7 +57,7 @@ func writeConfig(t *testing.T, i int) ResolveOptions {
 	t.Helper()
 	home, err := os.UserHomeDir()
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("OpenSSH is missing: %v", err)
 	}
 	dir := t.TempDir()
 	t.Setenv("RENTOP_TEST_DIR", dir)

@@ -73,7 +73,7 @@ func TestTransportsOverSSH(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if testing.Short() && c.name != "sshd" {
-				t.Skip("short")
+				t.Skip("left out by -short: a difficult shell")
 			}
 			s := sshtest.Start(t, c.o)
 			// Hidden programs are hidden by mounts of the server's own, so that it does
