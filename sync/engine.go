@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // This file turns what a person asked for into a plan; execute.go carries it out.
@@ -141,9 +142,9 @@ func (pl *planner) push(ctx context.Context) (*Plan, error) {
 			}
 		}
 	case !fi.IsDir():
-		return nil, fmt.Errorf("%w: %s is a %s", ErrUsage, local, typeName(fi.Mode()))
+		return nil, fmt.Errorf("%w: %s is a %s", ErrUsage, local, tree.TypeName(fi.Mode()))
 	case !missing && !what.Mode.IsDir():
-		return nil, fmt.Errorf("%w: %s is a folder, but %s on the instance is a %s", ErrUsage, local, remote.Clean(root), typeName(what.Mode))
+		return nil, fmt.Errorf("%w: %s is a folder, but %s on the instance is a %s", ErrUsage, local, remote.Clean(root), tree.TypeName(what.Mode))
 	default:
 		if l, err = Scan(ctx, local, pl.scanOptions()); err != nil {
 			return nil, err
@@ -204,7 +205,7 @@ func under(set map[string]bool, p string) bool {
 // does not read it all.
 func (pl *planner) there(ctx context.Context, root string, l *Listing, all bool) (there, litter []Entry, err error) {
 	emit := func(e Entry) error {
-		if oursIn(e.Path) {
+		if tree.OursIn(e.Path) {
 			litter = append(litter, e)
 		} else {
 			there = append(there, e)
@@ -272,12 +273,12 @@ func (pl *planner) pull(ctx context.Context) (*Plan, error) {
 			here.Entries = []Entry{{Path: name, Size: fi.Size(), Mode: fi.Mode() & (fs.ModeType | fs.ModePerm), ModTime: fi.ModTime()}}
 		}
 	case !what.Mode.IsDir():
-		return nil, fmt.Errorf("%w: %s on the instance is a %s", ErrUsage, remote.Clean(root), typeName(what.Mode))
+		return nil, fmt.Errorf("%w: %s on the instance is a %s", ErrUsage, remote.Clean(root), tree.TypeName(what.Mode))
 	case !missing && !fi.IsDir():
 		return nil, fmt.Errorf("%w: %s on the instance is a folder, but %s is a file", ErrUsage, remote.Clean(root), local)
 	default:
 		err = pl.t.List(ctx, root, func(e Entry) error {
-			if !oursIn(e.Path) {
+			if !tree.OursIn(e.Path) {
 				src = append(src, e)
 				pl.tr.scanned(1)
 			}
@@ -295,7 +296,7 @@ func (pl *planner) pull(ctx context.Context) (*Plan, error) {
 			}
 		}
 	}
-	rules := (*Ignore)(nil)
+	rules := (*tree.Ignore)(nil)
 	ignored := int64(0)
 	if what.Mode.IsDir() && !pl.s.NoIgnore {
 		if rules, err = pl.remoteRules(ctx, root, src); err != nil {
@@ -333,7 +334,7 @@ func (pl *planner) pull(ctx context.Context) (*Plan, error) {
 // protectHere says what a pull's deletes leave alone: what the instance's rules
 // ignore, and what this folder's own do. A push leaves such files here (secrets,
 // data sets), so that they exist nowhere else.
-func (pl *planner) protectHere(ctx context.Context, there *Ignore, local string, missing bool) (func(string, bool) bool, error) {
+func (pl *planner) protectHere(ctx context.Context, there *tree.Ignore, local string, missing bool) (func(string, bool) bool, error) {
 	if !pl.s.Delete || missing || pl.s.NoIgnore {
 		return there.Excluded, nil
 	}
@@ -350,7 +351,7 @@ func splitSpecial(src []Entry) (plain []Entry, skips []Action) {
 		if m := e.Mode.Type(); m == 0 || m == fs.ModeDir || m == fs.ModeSymlink {
 			plain = append(plain, e)
 		} else {
-			skips = append(skips, Action{Op: Skip, Entry: e, Why: "a " + typeName(m) + " is not sent"})
+			skips = append(skips, Action{Op: Skip, Entry: e, Why: "a " + tree.TypeName(m) + " is not sent"})
 		}
 	}
 	return plain, skips

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // This file moves large files where there is no SFTP: one compressed stream a
@@ -151,7 +152,7 @@ sync "$p" 2>/dev/null
 [ ! -L "$n" ] || rm -f -- "$n"
 [ ! -d "$n" ] || { rm -f -- "$p"; echo "mv: a folder is in its place" >&2; exit 1; }
 mv -f -- "$p" "$n" || exit 1
-for o in ` + remote.Quote("./."+name+partInfix) + `*; do [ -f "$o" ] && rm -f -- "$o"; done
+for o in ` + remote.Quote("./."+name+tree.PartInfix) + `*; do [ -f "$o" ] && rm -f -- "$o"; done
 exit 0`
 	_, err := t.run(ctx, call{script: script})
 	if exitCode(err) == exitDiffers {

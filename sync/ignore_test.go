@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rentop/sync/tree"
 )
 
 func TestIgnoreRules(t *testing.T) {
@@ -41,7 +43,7 @@ func TestIgnoreRules(t *testing.T) {
 		{"foo*bar", "foo/bar", false, false},
 		{"a*a*a*a*a*a*a*b", strings.Repeat("a", 60), false, false},
 	} {
-		g := (*Ignore)(nil).With(GitIgnoreFile, "", []byte(c.rules))
+		g := (*tree.Ignore)(nil).With(tree.GitIgnoreFile, "", []byte(c.rules))
 		if got := g.Excluded(c.path, c.dir); got != c.want {
 			t.Errorf("%q on %q (dir %v): %v, want %v", c.rules, c.path, c.dir, got, c.want)
 		}
@@ -115,7 +117,7 @@ func TestIgnoreAsGit(t *testing.T) {
 func rulesOf(dir, p string) string {
 	var b strings.Builder
 	for d := path.Dir(p); ; d = path.Dir(d) {
-		if data, err := os.ReadFile(filepath.Join(dir, d, GitIgnoreFile)); err == nil {
+		if data, err := os.ReadFile(filepath.Join(dir, d, tree.GitIgnoreFile)); err == nil {
 			fmt.Fprintf(&b, "%s: %q\n", d, data)
 		}
 		if d == "." {
@@ -151,7 +153,7 @@ func randomTree(t *testing.T, rnd *rand.Rand, dir string) {
 				b.WriteString(pats[rnd.IntN(len(pats))])
 				b.WriteString([]string{"\n", "\n", "\n", "\r\n"}[rnd.IntN(4)])
 			}
-			if err := os.WriteFile(filepath.Join(d, GitIgnoreFile), []byte(b.String()), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(d, tree.GitIgnoreFile), []byte(b.String()), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -162,6 +164,6 @@ func randomTree(t *testing.T, rnd *rand.Rand, dir string) {
 func FuzzIgnore(f *testing.F) {
 	f.Add([]byte("*.o\n!a/**/b\n[a-"), "a/b.o", true)
 	f.Fuzz(func(t *testing.T, rules []byte, p string, dir bool) {
-		(*Ignore)(nil).With(GitIgnoreFile, "", rules).Excluded(p, dir)
+		(*tree.Ignore)(nil).With(tree.GitIgnoreFile, "", rules).Excluded(p, dir)
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"rentop/sync/tree"
 )
 
 // This file is a Transport to a folder of this machine, for artifacts that are
@@ -160,7 +162,7 @@ func (Local) Hash(ctx context.Context, root string, paths []string, done func(pa
 		if fi, lerr := os.Lstat(name); lerr != nil {
 			err = plainError(lerr)
 		} else if !fi.Mode().IsRegular() {
-			err = errors.New("is a " + typeName(fi.Mode()))
+			err = errors.New("is a " + tree.TypeName(fi.Mode()))
 		} else {
 			sum, err = hashFile(ctx, name, nil)
 		}

@@ -2,8 +2,6 @@ package sync
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"syscall"
+
+	"rentop/sync/tree"
 )
 
 // This file changes a folder on this machine, always through os.Root: whatever
@@ -57,7 +57,7 @@ func applyOne(root *os.Root, a Action) error {
 
 // linkLocal replaces a file or symlink by a symlink in one step.
 func linkLocal(root *os.Root, name, target string) error {
-	tmp := filepath.Join(filepath.Dir(name), tmpPrefix+token())
+	tmp := filepath.Join(filepath.Dir(name), tree.TmpPrefix+tree.Token())
 	if err := root.Symlink(target, tmp); err != nil {
 		return err
 	}
@@ -66,12 +66,6 @@ func linkLocal(root *os.Root, name, target string) error {
 		return err
 	}
 	return nil
-}
-
-func token() string {
-	var b [8]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }
 
 // plainError drops the path, which is shown beside it, and marks a full disk.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // A listing from a hostile instance: what is honest passes, the rest is named.
@@ -81,7 +82,7 @@ func FuzzListing(f *testing.F) {
 	f.Add([]byte("f 5 644 1.5 ./ok\x00\x00E 0\x00\x00"), []byte("s81a4 1 2 ./x@m\nE0@m\n"))
 	f.Fuzz(func(t *testing.T, gnu, busy []byte) {
 		emit := func(e Entry) error {
-			if checkPath(e.Path) != nil || e.Size < 0 {
+			if tree.CheckPath(e.Path) != nil || e.Size < 0 {
 				t.Errorf("emitted %+v", e)
 			}
 			return nil
@@ -118,8 +119,8 @@ func TestScan(t *testing.T) {
 		os.MkdirAll(filepath.Dir(p), 0o755)
 		os.WriteFile(p, []byte(n), 0o644)
 	}
-	os.WriteFile(filepath.Join(dir, GitIgnoreFile), []byte("out/\n*.log\n"), 0o644)
-	os.WriteFile(filepath.Join(dir, OwnIgnoreFile), []byte("!*.log\n.git\n"), 0o644)
+	os.WriteFile(filepath.Join(dir, tree.GitIgnoreFile), []byte("out/\n*.log\n"), 0o644)
+	os.WriteFile(filepath.Join(dir, tree.OwnIgnoreFile), []byte("!*.log\n.git\n"), 0o644)
 	os.Symlink("nowhere", filepath.Join(dir, "link"))
 	paths := func(o ScanOptions) (out []string) {
 		l, err := Scan(t.Context(), dir, o)

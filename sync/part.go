@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	stdsync "sync"
+
+	"rentop/sync/tree"
 )
 
 // This file is about large files on their way: the name of the part beside the
@@ -29,7 +31,7 @@ func partName(e Entry) string {
 	if len(name) > 180 {
 		name = strings.ToValidUTF8(name[:180], "")
 	}
-	return dir + "." + name + partInfix + hex.EncodeToString(h[:8])
+	return dir + "." + name + tree.PartInfix + hex.EncodeToString(h[:8])
 }
 
 // journalText is a journal's whole content: fixed in width, so that it is

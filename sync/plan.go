@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"rentop/sync/tree"
 )
 
 // This file compares two listings. It touches nothing.
@@ -143,7 +145,7 @@ func (c *comparison) file(e, there Entry, exists bool) {
 	why := "new"
 	if exists {
 		hashed := c.o.Checksum && e.SHA256 != "" && there.SHA256 != ""
-		timeDiffers := !SameTime(e.ModTime, there.ModTime)
+		timeDiffers := !tree.SameTime(e.ModTime, there.ModTime)
 		switch {
 		case e.Size != there.Size:
 			why = "size differs"
@@ -177,11 +179,11 @@ func (c *comparison) cannot(e Entry, parent string) string {
 	if why, bad := c.blocked[parent]; bad {
 		return why
 	}
-	if err := checkPath(e.Path); err != nil {
+	if err := tree.CheckPath(e.Path); err != nil {
 		return err.Error()
 	}
 	if c.o.Windows {
-		if why := windowsName(e.Path); why != "" {
+		if why := tree.WindowsName(e.Path); why != "" {
 			return why
 		}
 	}
@@ -192,7 +194,7 @@ func (c *comparison) cannot(e Entry, parent string) string {
 		}
 		c.folded[key] = e.Path
 	}
-	if c.o.KeepIn && e.Mode&fs.ModeSymlink != 0 && linkLeaves(e.Path, e.Target) {
+	if c.o.KeepIn && e.Mode&fs.ModeSymlink != 0 && tree.LinkLeaves(e.Path, e.Target) {
 		return fmt.Sprintf("the symlink points out of the folder, to %q", e.Target)
 	}
 	return ""
@@ -218,14 +220,14 @@ func (c *comparison) makeRoom(e, there Entry) bool {
 	if c.kids[there.Path] > 0 {
 		why := "a folder that is not empty is in its place (--delete replaces it)"
 		if c.o.Delete {
-			if why = c.clear(there, typeName(e.Mode)); why == "" {
+			if why = c.clear(there, tree.TypeName(e.Mode)); why == "" {
 				return true
 			}
 		}
 		c.skip(e, why)
 		return false
 	}
-	c.replace = append(c.replace, Action{Op: Delete, Entry: there, Why: "replaced by a " + typeName(e.Mode)})
+	c.replace = append(c.replace, Action{Op: Delete, Entry: there, Why: "replaced by a " + tree.TypeName(e.Mode)})
 	return true
 }
 
@@ -296,14 +298,4 @@ func deepestFirst(a []Action) {
 
 func (c *comparison) modeDiffers(e, there Entry) bool {
 	return !c.o.IgnoreModes && e.Mode.Perm() != there.Mode.Perm()
-}
-
-// SameTime compares two file times: exactly, or by the second where one side
-// keeps no more (SFTP, tar in the form that BusyBox reads).
-func SameTime(a, b time.Time) bool {
-	if a.Nanosecond() == 0 || b.Nanosecond() == 0 {
-		return a.Unix() == b.Unix()
-	}
-	d := a.Sub(b)
-	return -time.Microsecond < d && d < time.Microsecond
 }

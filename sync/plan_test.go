@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rentop/sync/tree"
 )
 
 var t0 = time.Unix(1700000000, 5000)
@@ -169,7 +171,7 @@ func FuzzCompare(f *testing.F) {
 		}
 		p := Compare(list(a), list(b), Options{Delete: true, KeepIn: true})
 		for _, x := range p.Actions {
-			if x.Op != Skip && x.Op != Delete && checkPath(x.Entry.Path) != nil {
+			if x.Op != Skip && x.Op != Delete && tree.CheckPath(x.Entry.Path) != nil {
 				t.Errorf("planned %q", x.Entry.Path)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"rentop/sync/tree"
 )
 
 // This file reads a remote tree's ignore files, and finds old temporary files.
@@ -17,11 +19,11 @@ import (
 const maxRuleFiles = 10000
 
 // remoteRules fetches the ignore files among src and makes their rules.
-func (pl *planner) remoteRules(ctx context.Context, root string, src []Entry) (*Ignore, error) {
+func (pl *planner) remoteRules(ctx context.Context, root string, src []Entry) (*tree.Ignore, error) {
 	var files []Entry
 	for _, e := range src {
 		name := path.Base(e.Path)
-		if e.Mode.IsRegular() && e.Size < maxIgnoreFile && (name == OwnIgnoreFile || name == GitIgnoreFile && pl.s.GitIgnore) {
+		if e.Mode.IsRegular() && e.Size < tree.MaxIgnoreFile && (name == tree.OwnIgnoreFile || name == tree.GitIgnoreFile && pl.s.GitIgnore) {
 			files = append(files, e)
 		}
 	}
@@ -51,7 +53,7 @@ func (pl *planner) remoteRules(ctx context.Context, root string, src []Entry) (*
 	}
 	pl.tr.reset()
 	slices.SortStableFunc(files, func(a, b Entry) int { return strings.Count(a.From, "/") - strings.Count(b.From, "/") })
-	var g *Ignore
+	var g *tree.Ignore
 	for _, e := range files {
 		data, err := os.ReadFile(filepath.Join(dir, e.Path))
 		if err != nil {
@@ -80,7 +82,7 @@ func oldLitter(litter []Entry, p *Plan, before, partsBefore time.Time) []Entry {
 	var out []Entry
 	for _, e := range litter {
 		limit := before
-		if strings.Contains(path.Base(e.Path), partInfix) {
+		if strings.Contains(path.Base(e.Path), tree.PartInfix) {
 			limit = partsBefore
 		}
 		if !parts[e.Path] && e.ModTime.Before(limit) {

@@ -15,6 +15,8 @@ import (
 	stdsync "sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"rentop/sync/tree"
 )
 
 // This file lists a folder on this machine. Symlinks are reported, never
@@ -29,11 +31,11 @@ type ScanOptions struct {
 
 // Listing is what is under a root.
 type Listing struct {
-	Entries []Entry  // files, folders and symlinks, sorted by path
-	Skipped []Action // what cannot be sent, and why; all Op Skip
-	Ignored int64    // left out by rules; a folder counts once
-	Ignore  *Ignore  // all rules of the tree
-	Litter  []Entry  // temporary files of an earlier run that was killed
+	Entries []Entry      // files, folders and symlinks, sorted by path
+	Skipped []Action     // what cannot be sent, and why; all Op Skip
+	Ignored int64        // left out by rules; a folder counts once
+	Ignore  *tree.Ignore // all rules of the tree
+	Litter  []Entry      // temporary files of an earlier run that was killed
 }
 
 // scanners bounds how many folders are read at once.
@@ -87,7 +89,7 @@ type scan struct {
 }
 
 // dir reads the folder rel ("" for the root) under the rules of those above it.
-func (s *scan) dir(ctx context.Context, rel string, rules *Ignore) error {
+func (s *scan) dir(ctx context.Context, rel string, rules *tree.Ignore) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -114,14 +116,14 @@ func (s *scan) dir(ctx context.Context, rel string, rules *Ignore) error {
 			p = rel + "/" + p
 		}
 		isDir := d.IsDir()
-		if !ours(d.Name()) && rules.Match(p, isDir) {
+		if !tree.Ours(d.Name()) && rules.Match(p, isDir) {
 			found.Ignored++
 			continue
 		}
 		e, skip := s.entry(d, p)
 		switch {
 		case skip == "gone":
-		case ours(d.Name()):
+		case tree.Ours(d.Name()):
 			found.Litter = append(found.Litter, e)
 		case skip != "":
 			found.Skipped = append(found.Skipped, Action{Op: Skip, Entry: e, Why: skip})
@@ -155,14 +157,14 @@ func (s *scan) ruleFiles(rel, full string, names []fs.DirEntry) []ruleFile {
 	var out []ruleFile
 	for _, d := range names {
 		n := d.Name()
-		if !(s.o.GitIgnore && n == GitIgnoreFile || s.o.OwnIgnore && n == OwnIgnoreFile) || !d.Type().IsRegular() {
+		if !(s.o.GitIgnore && n == tree.GitIgnoreFile || s.o.OwnIgnore && n == tree.OwnIgnoreFile) || !d.Type().IsRegular() {
 			continue
 		}
 		f, err := os.Open(filepath.Join(full, n))
 		if err != nil {
 			continue // it is named when it is sent
 		}
-		data, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile))
+		data, err := io.ReadAll(io.LimitReader(f, tree.MaxIgnoreFile))
 		f.Close()
 		if err == nil {
 			out = append(out, ruleFile{name: n, base: rel, data: data})
@@ -195,7 +197,7 @@ func (s *scan) entry(d fs.DirEntry, p string) (Entry, string) {
 			e.Target = filepath.ToSlash(e.Target)
 		}
 	default:
-		return e, "a " + typeName(e.Mode) + " is not sent"
+		return e, "a " + tree.TypeName(e.Mode) + " is not sent"
 	}
 	return e, ""
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pkg/sftp"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // This file is an instance's tree seen through SFTP: the whole transport where
@@ -148,7 +149,7 @@ func (t *sftpTransport) Resolve(ctx context.Context, p string) (abs string, e En
 		default:
 			abs = path.Join(home, p)
 		}
-		if !path.IsAbs(abs) || len(abs) > maxPath {
+		if !path.IsAbs(abs) || len(abs) > tree.MaxPath {
 			return errors.New("looking up the home folder on the instance: unexpected answer")
 		}
 		fi, err := c.Stat(abs)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // This file writes files over SFTP: beside the destination, many requests in
@@ -129,7 +130,7 @@ func (u *upload) run(ctx context.Context, src string) error {
 // on with those. Its error is the connection's.
 func (u *upload) sweep(ctx context.Context) error {
 	dir, name := path.Split(path.Join(u.root, partName(u.e)))
-	name = name[:strings.LastIndex(name, partInfix)+len(partInfix)]
+	name = name[:strings.LastIndex(name, tree.PartInfix)+len(tree.PartInfix)]
 	if u.t.sh != nil {
 		err := u.t.sh.r.Run(ctx, remote.Cmd{Script: "rm -f -- " + remote.Quote(dir+name) + "*"})
 		if exitCode(err) < 0 {

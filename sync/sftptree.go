@@ -15,6 +15,8 @@ import (
 
 	"github.com/pkg/sftp"
 	"golang.org/x/sync/errgroup"
+
+	"rentop/sync/tree"
 )
 
 // This file lists, hashes and changes a tree over SFTP, many requests at once.
@@ -178,7 +180,7 @@ func sftpHash(c *sftp.Client, name string) (string, error) {
 	if fi, err := c.Lstat(name); err != nil {
 		return "", err
 	} else if !fi.Mode().IsRegular() {
-		return "", fmt.Errorf("is a %s", typeName(fi.Mode()))
+		return "", fmt.Errorf("is a %s", tree.TypeName(fi.Mode()))
 	}
 	f, err := c.Open(name)
 	if err != nil {
@@ -264,7 +266,7 @@ func sftpApply(c *sftp.Client, root string, a Action) error {
 		}
 		return c.Chmod(name, a.Entry.Mode.Perm()|0o700)
 	case Link:
-		tmp := path.Join(path.Dir(name), tmpPrefix+token())
+		tmp := path.Join(path.Dir(name), tree.TmpPrefix+tree.Token())
 		if err := c.Symlink(a.Entry.Target, tmp); err != nil {
 			return err
 		}
@@ -306,7 +308,7 @@ func sftpRename(c *sftp.Client, tmp, name string) error {
 	if err := c.Rename(tmp, name); err == nil {
 		return nil
 	}
-	aside := path.Join(path.Dir(name), tmpPrefix+token())
+	aside := path.Join(path.Dir(name), tree.TmpPrefix+tree.Token())
 	if err := c.Rename(name, aside); err != nil {
 		return err
 	}

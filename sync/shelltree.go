@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // This file lists, looks up, hashes and changes a tree by shell scripts: with
@@ -87,7 +88,7 @@ printf '%s\0%s\0%s\0' "$p" "$t" "$r"`
 		return "", Entry{}, fmt.Errorf("looking up %s on the instance: %w", remote.Clean(p), err)
 	}
 	f := bytes.Split(out, []byte{0})
-	if len(f) != 4 || len(f[0]) > maxPath || !path.IsAbs(string(f[0])) {
+	if len(f) != 4 || len(f[0]) > tree.MaxPath || !path.IsAbs(string(f[0])) {
 		return "", Entry{}, fmt.Errorf("looking up %s on the instance: unexpected answer", remote.Clean(p))
 	}
 	abs := path.Clean(string(f[0]))
@@ -96,7 +97,7 @@ printf '%s\0%s\0%s\0' "$p" "$t" "$r"`
 	case "d":
 		e.Mode = fs.ModeDir
 	case "f":
-		if real := string(f[2]); path.IsAbs(real) && len(real) <= maxPath {
+		if real := string(f[2]); path.IsAbs(real) && len(real) <= tree.MaxPath {
 			e.Target = real
 		}
 	case "n":
@@ -214,7 +215,7 @@ func (l *lister) bad(p string, err error) {
 
 func (l *lister) give(e Entry) error {
 	e.Path = strings.TrimPrefix(e.Path, "./")
-	if err := checkPath(e.Path); err != nil {
+	if err := tree.CheckPath(e.Path); err != nil {
 		l.bad(e.Path, err)
 		return nil
 	}
@@ -240,7 +241,7 @@ func record(r *bufio.Reader, delim string) (string, error) {
 	for {
 		part, err := r.ReadSlice(delim[len(delim)-1])
 		b = append(b, part...)
-		if len(b) > 3*maxPath {
+		if len(b) > 3*tree.MaxPath {
 			return "", errors.New("the instance sent a name without end")
 		}
 		if err == nil && bytes.HasSuffix(b, []byte(delim)) {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"rentop/sync/tree"
 )
 
 // This file writes pulled files: beside the destination, then renamed, always
@@ -35,7 +37,7 @@ type waiting struct {
 
 // write takes exactly e.Size bytes of r.
 func (s *sink) write(ctx context.Context, e Entry, r io.Reader, m Meter) (waiting, error) {
-	w := waiting{e: e, tmp: filepath.Join(pathIn(e.Path), tmpPrefix+token())}
+	w := waiting{e: e, tmp: filepath.Join(pathIn(e.Path), tree.TmpPrefix+tree.Token())}
 	f, err := s.root.OpenFile(w.tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return w, err

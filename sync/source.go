@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"rentop/sync/tree"
 )
 
 // This file reads local files that are sent, and notices when they change.
@@ -16,7 +18,7 @@ func openSource(src string, e Entry) (*os.File, fs.FileInfo, error) {
 	if fi, err := os.Lstat(name); err != nil {
 		return nil, nil, errors.New(reason(err))
 	} else if !fi.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("is a %s by now: %w", typeName(fi.Mode()), ErrChanged)
+		return nil, nil, fmt.Errorf("is a %s by now: %w", tree.TypeName(fi.Mode()), ErrChanged)
 	}
 	f, err := os.Open(name)
 	if err != nil {

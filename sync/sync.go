@@ -18,31 +18,14 @@ package sync
 
 import (
 	"context"
-	"io/fs"
 	"strconv"
 	"time"
+
+	"rentop/sync/tree"
 )
 
-// Entry is one thing in a tree. Path is relative to the root, slash-separated,
-// never absolute and never with "..": a transport that hears otherwise from an
-// instance drops the entry and reports it.
-type Entry struct {
-	Path    string
-	Size    int64
-	Mode    fs.FileMode // type and permission bits
-	ModTime time.Time   // as fine as the side can tell
-	Target  string      // of a symlink
-	SHA256  string      // hex; "" where not computed
-	From    string      // path under the source's root where it is not Path (one file pushed under another name)
-}
-
-// Source is the entry's path under the source's root.
-func (e Entry) Source() string {
-	if e.From != "" {
-		return e.From
-	}
-	return e.Path
-}
+// Entry is one thing in a tree.
+type Entry = tree.Entry
 
 // Direction of a transfer.
 type Direction string

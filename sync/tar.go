@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // This file sends many small files: a batch of them is one tar stream, unpacked
@@ -116,7 +117,7 @@ func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry
 	var mu stdsync.Mutex // one done at a time
 	var full atomic.Bool
 	t.splits.Store(maxSplits)
-	run := fmt.Sprintf("%s%s-%d", tmpPrefix, t.run, t.calls.Add(1))
+	run := fmt.Sprintf("%s%s-%d", tree.TmpPrefix, t.run, t.calls.Add(1))
 	report := func(e Entry, err error) {
 		if errors.Is(err, ErrFull) {
 			full.Store(true)
@@ -154,7 +155,7 @@ func (t *tarTransport) batch(run, src, root string, files []Entry, m Meter, done
 // sweep removes what killed runs left in root: the temporary folders with the
 // name of a control folder whose script is gone.
 func (t *tarTransport) sweep(ctx context.Context, root, run string) error {
-	script := enter(root) + `for c in ./` + tmpPrefix + `*.ctl; do
+	script := enter(root) + `for c in ./` + tree.TmpPrefix + `*.ctl; do
 [ -d "$c" ] && [ ! -L "$c" ] || continue
 case $c in ./` + run + `-*) continue;; esac
 p=$(cat "$c/pid" 2>/dev/null)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // cutSh is a local sh whose stdin ends after so many bytes.
@@ -76,7 +77,7 @@ func TestCutStreamsRemoveNothing(t *testing.T) {
 		for cut := 0; ; cut += 256 {
 			r := &cutSh{home: home, cut: cut}
 			tr.shell.r = r
-			b := tr.batch(tmpPrefix+"t", src, home, nil, newTracker(Local{}, t1, nil), func(Entry, error) {})
+			b := tr.batch(tree.TmpPrefix+"t", src, home, nil, newTracker(Local{}, t1, nil), func(Entry, error) {})
 			// the list of folders is cut by blocks of tar: one ends after "./data/deep"
 			pad := 512 - len("./data/deep") - len(".//"+b.tmp+"\x00")
 			long := strings.Repeat("x", pad/2) + "/" + strings.Repeat("y", pad-pad/2-1)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rentop/sync"
+	"rentop/sync/tree"
 )
 
 // This file holds what a transport does when all goes well.
@@ -72,7 +73,7 @@ func names(t *testing.T, s *suite) {
 		t.Fatal(err)
 	}
 	for i, n := range strange {
-		if e, ok := list[n]; !ok || e.Size != files[i].Size || !sync.SameTime(e.ModTime, files[i].ModTime) || e.Mode.Perm() != 0o644 {
+		if e, ok := list[n]; !ok || e.Size != files[i].Size || !tree.SameTime(e.ModTime, files[i].ModTime) || e.Mode.Perm() != 0o644 {
 			t.Errorf("listed %q: %+v", n, e)
 		}
 	}
@@ -137,7 +138,7 @@ func attributes(t *testing.T, s *suite) {
 		if want := map[string]fs.FileMode{"run.sh": 0o750, "big": 0o644}[n]; fi.Mode().Perm() != want {
 			t.Errorf("%s: mode %v", n, fi.Mode())
 		}
-		if !sync.SameTime(fi.ModTime(), at) || s.Exact && !fi.ModTime().Equal(at) {
+		if !tree.SameTime(fi.ModTime(), at) || s.Exact && !fi.ModTime().Equal(at) {
 			t.Errorf("%s: time %v", n, fi.ModTime())
 		}
 	}

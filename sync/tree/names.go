@@ -1,4 +1,4 @@
-package sync
+package tree
 
 import (
 	"errors"
@@ -12,37 +12,37 @@ import (
 // system cannot hold, and our own temporary ones.
 
 const (
-	tmpPrefix = ".rentop-tmp-"  // small files on their way, in folders beside their destination
-	partInfix = ".rentop-part-" // a large file on its way: .NAME.rentop-part-HASH, and .at beside it
+	TmpPrefix = ".rentop-tmp-"  // small files on their way, in folders beside their destination
+	PartInfix = ".rentop-part-" // a large file on its way: .NAME.rentop-part-HASH, and .at beside it
 )
 
-// maxPath bounds a path from an instance; PATH_MAX is 4096 on Linux.
-const maxPath = 8 << 10
+// MaxPath bounds a path from an instance; PATH_MAX is 4096 on Linux.
+const MaxPath = 8 << 10
 
-// ours says whether a name is one of our temporary ones.
-func ours(name string) bool {
-	return strings.HasPrefix(name, tmpPrefix) || strings.HasPrefix(name, ".") && strings.Contains(name, partInfix)
+// Ours says whether a name is one of our temporary ones.
+func Ours(name string) bool {
+	return strings.HasPrefix(name, TmpPrefix) || strings.HasPrefix(name, ".") && strings.Contains(name, PartInfix)
 }
 
-// oursIn says whether any part of p is one of our temporary names.
-func oursIn(p string) bool {
+// OursIn says whether any part of p is one of our temporary names.
+func OursIn(p string) bool {
 	if !strings.Contains(p, ".rentop-") {
 		return false
 	}
 	for part := range strings.SplitSeq(p, "/") {
-		if ours(part) {
+		if Ours(part) {
 			return true
 		}
 	}
 	return false
 }
 
-// checkPath refuses what an honest listing never holds.
-func checkPath(p string) error {
+// CheckPath refuses what an honest listing never holds.
+func CheckPath(p string) error {
 	switch {
 	case p == "" || p == ".":
 		return errors.New("empty path")
-	case len(p) > maxPath:
+	case len(p) > MaxPath:
 		return fmt.Errorf("path of %d bytes is too long", len(p))
 	case strings.HasPrefix(p, "/"):
 		return errors.New("absolute path")
@@ -54,8 +54,8 @@ func checkPath(p string) error {
 	return nil
 }
 
-// linkLeaves says whether a symlink at p with this target points out of the root.
-func linkLeaves(p, target string) bool {
+// LinkLeaves says whether a symlink at p with this target points out of the root.
+func LinkLeaves(p, target string) bool {
 	if path.IsAbs(target) || strings.Contains(target, `\`) || strings.Contains(target, ":") && len(target) > 1 && target[1] == ':' {
 		return true
 	}
@@ -63,8 +63,8 @@ func linkLeaves(p, target string) bool {
 	return full == ".." || strings.HasPrefix(full, "../")
 }
 
-// windowsName says why Windows cannot hold p, "" where it can.
-func windowsName(p string) string {
+// WindowsName says why Windows cannot hold p, "" where it can.
+func WindowsName(p string) string {
 	for part := range strings.SplitSeq(p, "/") {
 		if i := strings.IndexAny(part, "<>:\"|?*\\"); i >= 0 {
 			return fmt.Sprintf("Windows allows no %q in a name", part[i])
@@ -90,8 +90,8 @@ func windowsName(p string) string {
 	return ""
 }
 
-// typeName is the word for what an entry is.
-func typeName(m fs.FileMode) string {
+// TypeName is the word for what an entry is.
+func TypeName(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
 		return "folder"

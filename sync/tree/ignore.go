@@ -1,4 +1,4 @@
-package sync
+package tree
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 // write ".git" into .rentopignore to leave it at home. A file that the person
 // names is sent whatever the rules say.
 
-// maxIgnoreFile bounds an ignore file; git's own limit is 100 MiB.
-const maxIgnoreFile = 8 << 20
+// MaxIgnoreFile bounds an ignore file; git's own limit is 100 MiB.
+const MaxIgnoreFile = 8 << 20
 
 // GitIgnoreFile and OwnIgnoreFile are the names of the files with rules.
 const (
