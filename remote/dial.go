@@ -31,6 +31,7 @@ type DialOptions struct {
 	// that the person takes to answer; 0 is ssh_config's ConnectTimeout or 20 s.
 	Timeout   time.Duration
 	Keepalive Keepalive
+	Throttle  Throttle         // nil: as fast as the line is
 	Now       func() time.Time // the wall clock; nil is time.Now
 }
 
@@ -209,12 +210,16 @@ func (d *dialer) reach(ctx context.Context, c *Conn, h *hop, i int) error {
 	if err != nil {
 		return fail(err)
 	}
-	c.closers = append(c.closers, raw)
+	under := raw
+	if i == 0 && d.o.Throttle != nil {
+		under = newThrottledConn(raw, d.o.Throttle)
+	}
+	c.closers = append(c.closers, under)
 	// Deadlines do not work over a jump host's channel or a pipe: what does is
 	// closing the first transport, which ends everything above it.
 	stop := context.AfterFunc(tctx, func() { c.closers[0].Close() })
 	defer stop()
-	nc := newWatchedConn(raw)
+	nc := newWatchedConn(under)
 	addr := joinPort(h.Host, h.Port)
 	if h.HostKeyAlias != "" {
 		addr = joinPort(h.HostKeyAlias, 22)
