@@ -11,6 +11,9 @@ command=$(cat cmd)
 [ "${LC_ALL:-}${LANG:-}" ] || { unset LC_CTYPE; LANG=C.UTF-8; export LANG; }
 . ./env
 eval "cd $(cat dir)" || exit
+# One that is killed while it starts does not come to its command.
+wanted() { [ "$(cat "$RENTOP_DIR/kill")" != 1 ] || exit 143; }
+wanted
 case ${SHELL##*/} in
 bash | zsh)
 	# The environment of a person's shell (conda) is set up behind "is this
@@ -25,6 +28,7 @@ bash | zsh)
 rentop_c=$RENTOP_COMMAND; printf 1 1<>"$RENTOP_DIR/begun"; unset RENTOP_DIR RENTOP_COMMAND; ( eval "$rentop_c" )'
 		rc=$?
 		[ "$(cat "$RENTOP_DIR/begun")" = 0 ] || exit $rc
+		wanted
 	fi
 	;;
 esac

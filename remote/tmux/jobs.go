@@ -106,7 +106,8 @@ func (j *Jobs) list(ctx context.Context, most int) ([]Job, int, error) {
 	return a.jobs, a.older, nil
 }
 
-// Kill ends a job with all its children, TERM first, and returns it as it ended.
+// Kill ends a job with all its children, TERM first, and returns it as it ended;
+// one that is still starting does not start. It is an error where it goes on running.
 // A job that has ended is returned as it is; what it left running is ended too.
 func (j *Jobs) Kill(ctx context.Context, id string) (Job, error) {
 	if err := checkID(id); err != nil {
@@ -115,6 +116,9 @@ func (j *Jobs) Kill(ctx context.Context, id string) (Job, error) {
 	job, err := j.about(ctx, id, fmt.Sprintf("%sID=%s\nGRACE=%d\n%s", lib(), id, int(j.grace/time.Second), text("kill.sh")))
 	if err != nil {
 		return Job{}, fmt.Errorf("kill job %s: %w", id, err)
+	}
+	if job.State == Running || job.State == Starting {
+		return job, fmt.Errorf("kill job %s: 10 s after KILL it still runs: a process of it hangs in the kernel, or is another user's; look at it in a shell there, and kill it again", id)
 	}
 	return job, nil
 }

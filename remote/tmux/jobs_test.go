@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -213,6 +214,56 @@ func TestKill(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKillStarting: a kill at any moment of the start ends the job for good.
+func TestKillStarting(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t, sshtest.Options{})
+	i.sh(`printf 'trap "" TERM\nsleep 0.3\n' >.bash_profile`)
+	j := New(i, nil)
+	j.grace = 0
+	for n := range 14 {
+		id := fmt.Sprint("s", n)
+		started := make(chan Job, 1)
+		go func() {
+			job, _ := j.Start(soon(t), Spec{ID: id, Command: "touch " + id + "-ran; sleep 1000"})
+			started <- job
+		}()
+		time.Sleep(time.Duration(n) * 40 * time.Millisecond)
+		var job Job
+		var err error
+		for {
+			if job, err = j.Kill(soon(t), id); !errors.Is(err, ErrNoJob) {
+				break
+			}
+		}
+		if err != nil || job.State != Killed || job.EndedAt.IsZero() || job.StartedAt.IsZero() {
+			t.Errorf("%s: %+v exit %d, %v", id, job, code(job), err)
+		}
+		if job := <-started; job.State != Killed && job.State != Running {
+			t.Errorf("%s: start says %+v", id, job)
+		}
+	}
+	for _, job := range mustList(t, j) {
+		if job.State != Killed {
+			t.Errorf("%+v", job)
+		}
+	}
+	for _, p := range i.Processes() {
+		if strings.Contains(p, "sleep 1000") {
+			t.Errorf("left: %s", p)
+		}
+	}
+}
+
+func mustList(t *testing.T, j *Jobs) []Job {
+	t.Helper()
+	jobs, err := j.List(soon(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return jobs
 }
 
 func TestFollow(t *testing.T) {
