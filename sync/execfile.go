@@ -73,6 +73,7 @@ func (t execTransport) sendFile(ctx context.Context, src, root string, e Entry, 
 		return e, errAlone{plainError(err)}
 	}
 	m.Content(at)
+	reuse(m, at)
 	if at < e.Size || at == 0 {
 		q := remote.Quote(part)
 		_, err = t.run(ctx, call{
@@ -187,6 +188,7 @@ func (t execTransport) fetchFile(ctx context.Context, out *sink, root string, e 
 		return e, errAlone{plainError(err)}
 	}
 	m.Content(p.start)
+	reuse(m, p.start)
 	var here error // of this machine
 	if p.start < e.Size {
 		_, err = t.run(ctx, call{

@@ -32,7 +32,7 @@ func Execute(ctx context.Context, t Transport, p *Plan, report func(Progress)) (
 	err := x.run(ctx)
 	x.tr.stage("done")
 	x.tr.stop()
-	x.res.Wire, x.res.Kept = x.tr.wire.Load(), x.tr.kept.Load()
+	x.res.Wire, x.res.Kept, x.res.Reused = x.tr.wire.Load(), x.tr.kept.Load(), x.tr.reused.Load()
 	x.res.Took = p.spec.now().Sub(start) + p.took
 	slices.SortFunc(x.res.Sent, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	if rerr := x.remember(); err == nil {

@@ -20,7 +20,7 @@ type tracker struct {
 	report func(Progress)
 	now    func() time.Time
 
-	bytes, wire, files, failed, kept atomic.Int64
+	bytes, wire, files, failed, kept, reused atomic.Int64
 
 	mu      stdsync.Mutex // protects p, samples; never held while reporting
 	p       Progress
@@ -99,6 +99,7 @@ func (t *tracker) scanned(n int64) { t.files.Add(n) }
 func (t *tracker) Content(n int64) { t.bytes.Add(n) }
 func (t *tracker) Wire(n int64)    { t.wire.Add(n) }
 func (t *tracker) Kept(n int64)    { t.kept.Add(n) }
+func (t *tracker) Reused(n int64)  { t.reused.Add(n) }
 func (t *tracker) Current(p string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,12 +114,20 @@ func keep(m Meter, n int64) {
 	}
 }
 
+// reuse tells a Meter that counts it how much of a file's content was not sent,
+// since the destination has it. The same bytes are told to Content too.
+func reuse(m Meter, n int64) {
+	if r, counts := m.(interface{ Reused(n int64) }); counts && n > 0 {
+		r.Reused(n)
+	}
+}
+
 func (t *tracker) snapshot() Progress {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.p
-	p.Files, p.Bytes, p.Wire = t.files.Load(), t.bytes.Load(), t.wire.Load()
+	p.Files, p.Bytes, p.Wire, p.Reused = t.files.Load(), t.bytes.Load(), t.wire.Load(), t.reused.Load()
 	p.FailedSoon = int(t.failed.Load())
 	if p.BytesAll > 0 && p.Bytes > p.BytesAll {
 		p.Bytes = p.BytesAll // a file that changed is sent twice

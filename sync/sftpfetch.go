@@ -79,6 +79,7 @@ func (d *download) run(ctx context.Context) (Entry, error) {
 		return d.e, plainError(err)
 	}
 	d.m.Content(p.start)
+	reuse(d.m, p.start)
 	if err := d.pour(ctx, f, p); err != nil {
 		p.failed(err, d.m)
 		return d.e, err
@@ -111,10 +112,12 @@ func (d *download) pour(ctx context.Context, f *sftp.File, p *partFile) error {
 			b := buf[:min(sftpChunk, d.e.Size-at)]
 			n, err := f.ReadAt(b, at)
 			if n < len(b) {
-				if err == nil || errors.Is(err, io.EOF) {
+				// A file that ends early is another by now; pkg/sftp says the same word
+				// for a channel that was closed, where the part must be kept.
+				if (err == nil || errors.Is(err, io.EOF)) && !d.t.ends(ctx, d.c, err) {
 					return ErrChanged
 				}
-				return err
+				return errOr(err, io.ErrUnexpectedEOF)
 			}
 			d.m.Content(int64(n))
 			d.m.Wire(int64(n))

@@ -225,6 +225,7 @@ func (u *upload) resume(ctx context.Context, f *os.File, part string) (int64, er
 		}
 	}
 	u.m.Content(at)
+	reuse(u.m, at)
 	return at, nil
 }
 

@@ -62,6 +62,7 @@ type Progress struct {
 	Bytes      int64 // of file contents done (resumed ones included)
 	BytesAll   int64
 	Wire       int64 // bytes that crossed the connection
+	Reused     int64 // of Bytes, what the destination had already and was not sent (delta, resumed)
 	Current    string
 	Started    time.Time
 	Rate       float64       // content bytes a second, over the last seconds
@@ -86,6 +87,7 @@ type Result struct {
 	Bytes     int64
 	Kept      int64 // of large files that did not arrive whole: what the next run does not move again
 	Wire      int64
+	Reused    int64 // of Bytes, what the destination had already and was not sent
 	Took      time.Duration
 	Transport string
 	Verified  bool // every path of the plan re-read on both sides and equal
