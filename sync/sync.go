@@ -40,6 +40,10 @@ type Action struct {
 	Op    Op
 	Entry Entry  // as the source has it; for Delete as the destination has it
 	Why   string // "new", "size differs", "time differs", "content differs", "not in the source"
+	// Basis of a Send are paths under the destination's root that may hold much of
+	// the content, the likeliest first: a hint, they may be gone or other by now.
+	Basis []string
+	To    string // of a Move
 }
 
 // Op is one kind of Action.
@@ -51,7 +55,13 @@ const (
 	Link   Op = "symlink"
 	Attr   Op = "attr" // only mode or time
 	Delete Op = "delete"
-	Skip   Op = "skip" // cannot be done: Why says so; makes the transfer fail at its end
+	// Move renames Entry.Path to To, both under the root, with all that is below it.
+	// The folders of To are made as needed, with mode 0700. Where To is there already the
+	// action fails and nothing is changed; where Entry.Path is not, nothing is done and
+	// there is no error. Neither path is followed through a symlink out of the root. It
+	// fills and empties the trash (trash.go), so To may be one of our own names.
+	Move Op = "move"
+	Skip Op = "skip" // cannot be done: Why says so; makes the transfer fail at its end
 )
 
 // Progress is the state of a running transfer, for a screen or a line.

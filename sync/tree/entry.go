@@ -23,6 +23,11 @@ type Entry struct {
 	Target  string      // of a symlink
 	SHA256  string      // hex; "" where not computed
 	From    string      // path under the source's root where it is not Path (one file pushed under another name)
+	// Link is the path of the first of a group of hard links in this tree, "" for that
+	// first one and for files with one name. In an Action it means: that path has the
+	// same content at the destination once the actions before are done, so link it
+	// rather than send it; where that cannot be, send it.
+	Link string
 }
 
 // Source is the entry's path under the source's root.

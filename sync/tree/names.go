@@ -14,17 +14,18 @@ import (
 const (
 	TmpPrefix = ".rentop-tmp-"  // small files on their way, in folders beside their destination
 	PartInfix = ".rentop-part-" // a large file on its way: .NAME.rentop-part-HASH, and .at beside it
+	TrashDir  = ".rentop-trash" // in a transfer's root: what --delete removed. Listings name it and do not go into it
 )
 
 // MaxPath bounds a path from an instance; PATH_MAX is 4096 on Linux.
 const MaxPath = 8 << 10
 
-// Ours says whether a name is one of our temporary ones.
+// Ours says whether a name is one of our own: never part of what is moved.
 func Ours(name string) bool {
-	return strings.HasPrefix(name, TmpPrefix) || strings.HasPrefix(name, ".") && strings.Contains(name, PartInfix)
+	return strings.HasPrefix(name, TmpPrefix) || name == TrashDir || strings.HasPrefix(name, ".") && strings.Contains(name, PartInfix)
 }
 
-// OursIn says whether any part of p is one of our temporary names.
+// OursIn says whether any part of p is one of our own names.
 func OursIn(p string) bool {
 	if !strings.Contains(p, ".rentop-") {
 		return false
