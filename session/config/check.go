@@ -74,6 +74,9 @@ func (in Instance) check() (key, what string) {
 	if _, err := in.Plan(); err != nil {
 		return "rate", err.Error()
 	}
+	if what := in.checkTraffic(); what != "" {
+		return "traffic", what
+	}
 	if in.Budget != "" {
 		if _, err := price("budget", in.Budget); err != nil {
 			return "budget", err.Error()
@@ -128,6 +131,9 @@ func (f *File) checkShared() string {
 		if r, err := billing.ParseDecimal(rate); err != nil || r.Sign() <= 0 {
 			return fmt.Sprintf("money.rates.%s: %q is not a positive decimal", remote.Clean(pair), remote.Clean(rate))
 		}
+	}
+	if what := f.Transfer.check(); what != "" {
+		return what
 	}
 	return f.UI.check()
 }

@@ -18,6 +18,7 @@ import (
 type File struct {
 	UI       UI                  `toml:"ui"`
 	Money    Money               `toml:"money"`
+	Transfer Transfer            `toml:"transfer"`
 	Instance map[string]Instance `toml:"instance"`
 
 	path  string
@@ -57,6 +58,7 @@ type Instance struct {
 	Command   *Command   `toml:"command,omitempty"`
 	Rate      *Rate      `toml:"rate,omitempty"`
 	Disk      *Disk      `toml:"disk,omitempty"`
+	Traffic   *Traffic   `toml:"traffic,omitempty"`
 	Budget    string     `toml:"budget,omitempty"`
 	Idle      *Idle      `toml:"idle,omitempty"`
 	Sync      []Pair     `toml:"sync,omitempty"`

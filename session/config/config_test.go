@@ -77,6 +77,9 @@ func TestParseErrors(t *testing.T) {
 		{"budget without rate", "[instance.a]\nssh = \"u@h\"\nbudget = \"50\"\n", "budget"},
 		{"name", "[instance.\"a b\"]\nssh = \"u@h\"\n", "name"},
 		{"exchange", "[money]\nrates = { USDCNY = \"7\" }\n", "USD_CNY"},
+		{"limit", "[transfer]\nlimit = \"fast\"\n", "transfer.limit: \"fast\" is no rate"},
+		{"traffic without a currency", "[instance.a]\nssh = \"u@h\"\ntraffic = { out_per_gb = \"0.12\" }\n", "config.toml:3: instance \"a\": traffic has a price"},
+		{"traffic below nothing", "[instance.a]\nssh = \"u@h\"\nrate = { currency = \"USD\" }\ntraffic = { out_per_gb = \"-1\" }\n", "traffic.out_per_gb"},
 		{"escape in name", "[instance.\"\\u001b[2J\"]\nssh = \"u@h\"\n", "name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -303,5 +306,19 @@ func TestFaultNamesTheLine(t *testing.T) {
 		if _, err := Parse("c.toml", []byte(text)); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
+	}
+}
+
+func TestTransferKeys(t *testing.T) {
+	f, err := Parse("config.toml", []byte("[transfer]\nlimit = \"20M\"\nagent = false\n[instance.a]\nssh = \"u@h\"\nrate = { currency = \"USD\" }\ntraffic = { out_per_gb = \"0.12\" }\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out, err := f.Instance["a"].Traffic.Prices()
+	if f.Transfer.Rate() != 20<<20 || f.Transfer.MayUseAgent() || in != nil || out == nil || out.FloatString(2) != "0.12" || err != nil {
+		t.Errorf("%+v, in %v, out %v, %v", f.Transfer, in, out, err)
+	}
+	if !(&File{}).Transfer.MayUseAgent() {
+		t.Error("left out, the helper is not used")
 	}
 }
