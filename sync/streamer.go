@@ -12,7 +12,7 @@ type Streamer interface {
 	// Walk is List in the order of tree.Compare.
 	Walk(ctx context.Context, root string, emit func(Entry) error) error
 	// Push carries out actions as they come until the channel is closed: Mkdir,
-	// Send, Link, Attr and Delete, under root on the instance, which exists. An
+	// Send, Link, Attr, Delete and Move, under root on the instance, which exists. An
 	// action that needs an earlier one (a file in a new folder) is ordered after
 	// it; else several are on their way at once. The mode of a folder that its
 	// owner may not write is set after all else. done is called once an action,
