@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/gpu/sample"
 )
 
 // app is one line of --query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory.
@@ -29,7 +30,7 @@ func parseApp(fields []string, line string) (app, bool) {
 	for i, f := range fields {
 		switch f {
 		case "gpu_uuid":
-			a.uuid = word(cells[i], 80)
+			a.uuid = sample.Word(cells[i], 80)
 		case "pid":
 			n, err := strconv.ParseUint(cells[i], 10, 31)
 			if err != nil || n == 0 {
@@ -37,9 +38,9 @@ func parseApp(fields []string, line string) (app, bool) {
 			}
 			a.pid = int(n)
 		case "process_name":
-			a.name = word(cells[i], 400)
+			a.name = sample.Word(cells[i], 400)
 		case "used_gpu_memory", "used_memory":
-			a.mem = mebibytes(cells[i])
+			a.mem = sample.Mebibytes(cells[i])
 		}
 	}
 	return a, a.pid > 0
@@ -175,7 +176,7 @@ func unexplained(gpus []GPU, list []Process) bool {
 	const slack = 1 << 30 // contexts and reserved memory that older drivers count as used
 	for _, g := range gpus {
 		used, ok := g.MemUsed.Get()
-		if !ok || unified(g.Name) {
+		if !ok || sample.Unified(g.Name) {
 			continue
 		}
 		known := true

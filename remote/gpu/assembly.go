@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rentop/remote/gpu/sample"
 )
 
 // assembly makes Samples of the collector's records. It holds no clock and does no
@@ -27,16 +29,16 @@ type assembly struct {
 	began   time.Time // when the first record came
 
 	cpus   int
-	last   *counters
+	last   *sample.Counters
 	host   Host
-	memory machineMemory
+	memory sample.MachineMemory
 
 	poll    *processPoll
 	procs   []Process
 	hidden  bool
 	surplus int // polls in a row that found unexplained memory
 
-	blocks, inodes []dfLine
+	blocks, inodes []sample.Mount
 	disks          []Disk
 	done           bool // the collector said that it is done (once)
 }
@@ -85,7 +87,7 @@ func (a *assembly) feed(r record, now time.Time) *Sample {
 	case 'd', 'i':
 		a.dfLine(r)
 	case 'E':
-		a.disks = disks(a.blocks, a.inodes)
+		a.disks = sample.Disks(a.blocks, a.inodes)
 	case 'Z':
 		a.done = true
 	}
@@ -180,9 +182,9 @@ func (a *assembly) verdict(code string, now time.Time) *Sample {
 // hostLine takes a line of counters. It completes a Sample where no GPU stream
 // sets the pace: a host alone, a driver that failed, or one that hangs.
 func (a *assembly) hostLine(text string, now time.Time) *Sample {
-	c := parseHost(text)
-	a.host = c.host(a.last, a.cpus)
-	a.memory = c.machine()
+	c := sample.ParseHost(text)
+	a.host = c.Host(a.last, a.cpus)
+	a.memory = c.Machine()
 	a.last = &c
 	switch {
 	case a.fault != nil:
@@ -212,7 +214,7 @@ func (a *assembly) silent(now time.Time) *Sample {
 	s.Problem = hung(rough(now.Sub(a.heard)))
 	for i := range s.GPUs {
 		g := &s.GPUs[i]
-		for _, v := range g.values() {
+		for _, v := range g.Cells() {
 			*v = Value{State: Failed, Why: "no answer"}
 		}
 		g.Throttle, g.ThrottleHot, g.PState = nil, false, ""
@@ -262,7 +264,7 @@ func (a *assembly) pollEnd(code string, now time.Time) {
 
 func (a *assembly) dfLine(r record) {
 	const maxMounts = 1000
-	l, ok := parseDF(r.text)
+	l, ok := sample.ParseDF(r.text)
 	switch {
 	case !ok:
 	case r.kind == 'd' && len(a.blocks) < maxMounts:
@@ -279,7 +281,7 @@ func (a *assembly) sample(now time.Time) *Sample {
 	s.Processes = append([]Process(nil), a.procs...)
 	s.Host.Disks = append([]Disk(nil), a.disks...)
 	for i := range s.GPUs {
-		s.GPUs[i].shareHost(a.memory)
+		s.GPUs[i].ShareHost(a.memory)
 	}
 	if a.fault != nil && len(s.GPUs) == 0 {
 		s.Source, s.Driver, s.Processes, s.Hidden = "host only", "", nil, false

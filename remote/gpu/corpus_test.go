@@ -96,7 +96,7 @@ func checkRows(t *testing.T, where string, fields []string, lines []string) int 
 		cells, _ := splitRow(line, len(fields), indexOf(fields, "name"))
 		for i, f := range fields {
 			var g GPU
-			if c := g.cell(f, cells[i]); c != nil {
+			if c := measured(&g, f, cells[i]); c != nil {
 				honest(t, where, f, cells[i], c.value)
 			}
 		}

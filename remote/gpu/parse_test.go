@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rentop/remote/gpu/sample"
 )
 
 func TestNumber(t *testing.T) {
@@ -13,31 +15,31 @@ func TestNumber(t *testing.T) {
 		read func(string) Value
 		want Value
 	}{
-		{"97 %", percent, Of(97)},
-		{"100.00 %", percent, Of(100)},
-		{"104 %", percent, Of(100)}, // DCGM#152
-		{"4000000 %", percent, Value{State: Failed, Why: "implausible: 4000000 %"}},
-		{"0 %", percent, Of(0)},
-		{"40960 MiB", mebibytes, Of(40960 << 20)},
-		{"40960", mebibytes, Of(40960 << 20)},
-		{"9223372036854775794", mebibytes, Value{State: Failed, Why: "implausible: 9223372036854775794"}},
-		{"72.00 W", watts, Of(72)},
-		{"-5", celsius, Of(-5)},
-		{"[N/A]", celsius, Value{Why: "[N/A]"}},
-		{"N/A", celsius, Value{Why: "N/A"}},
-		{"", watts, Value{Why: "empty"}},
-		{"-", percent, Value{Why: "-"}},
-		{"ERR!", percent, Value{State: Failed, Why: "ERR!"}},
-		{"[Unknown Error]", percent, Value{State: Failed, Why: "[Unknown Error]"}},
-		{"[GPU requires reset]", percent, Value{State: Failed, Why: "[GPU requires reset]"}},
-		{"[Requested functionality has been deprecated]", watts, Value{Why: "[Requested functionality has been deprecated]"}},
-		{"Requested functionality has been deprecated", watts, Value{Why: "Requested functionality has been deprecated"}},
-		{"[Insufficient Permissions]", mebibytes, Value{Why: "[Insufficient Permissions]"}},
-		{"[Something New]", watts, Value{State: Failed, Why: "[Something New]"}},
-		{"12 furlongs", watts, Value{State: Failed, Why: "unreadable: 12 furlongs"}},
-		{"0x10", watts, Value{State: Failed, Why: "unreadable: 0x10"}},
-		{"NaN", watts, Value{State: Failed, Why: "unreadable: NaN"}},
-		{"1e9 W", watts, Value{State: Failed, Why: "unreadable: 1e9 W"}},
+		{"97 %", sample.Percent, Of(97)},
+		{"100.00 %", sample.Percent, Of(100)},
+		{"104 %", sample.Percent, Of(100)}, // DCGM#152
+		{"4000000 %", sample.Percent, Value{State: Failed, Why: "implausible: 4000000 %"}},
+		{"0 %", sample.Percent, Of(0)},
+		{"40960 MiB", sample.Mebibytes, Of(40960 << 20)},
+		{"40960", sample.Mebibytes, Of(40960 << 20)},
+		{"9223372036854775794", sample.Mebibytes, Value{State: Failed, Why: "implausible: 9223372036854775794"}},
+		{"72.00 W", sample.Watts, Of(72)},
+		{"-5", sample.Celsius, Of(-5)},
+		{"[N/A]", sample.Celsius, Value{Why: "[N/A]"}},
+		{"N/A", sample.Celsius, Value{Why: "N/A"}},
+		{"", sample.Watts, Value{Why: "empty"}},
+		{"-", sample.Percent, Value{Why: "-"}},
+		{"ERR!", sample.Percent, Value{State: Failed, Why: "ERR!"}},
+		{"[Unknown Error]", sample.Percent, Value{State: Failed, Why: "[Unknown Error]"}},
+		{"[GPU requires reset]", sample.Percent, Value{State: Failed, Why: "[GPU requires reset]"}},
+		{"[Requested functionality has been deprecated]", sample.Watts, Value{Why: "[Requested functionality has been deprecated]"}},
+		{"Requested functionality has been deprecated", sample.Watts, Value{Why: "Requested functionality has been deprecated"}},
+		{"[Insufficient Permissions]", sample.Mebibytes, Value{Why: "[Insufficient Permissions]"}},
+		{"[Something New]", sample.Watts, Value{State: Failed, Why: "[Something New]"}},
+		{"12 furlongs", sample.Watts, Value{State: Failed, Why: "unreadable: 12 furlongs"}},
+		{"0x10", sample.Watts, Value{State: Failed, Why: "unreadable: 0x10"}},
+		{"NaN", sample.Watts, Value{State: Failed, Why: "unreadable: NaN"}},
+		{"1e9 W", sample.Watts, Value{State: Failed, Why: "unreadable: 1e9 W"}},
 	} {
 		if got := c.read(c.cell); got != c.want {
 			t.Errorf("%q = %+v, want %+v", c.cell, got, c.want)
@@ -60,7 +62,7 @@ func TestThrottle(t *testing.T) {
 		"0x0000000000001000": {"reason 0x1000", false},
 		"[N/A]":              {"", false},
 	} {
-		words, hot := throttle(mask)
+		words, hot := sample.Throttle(mask)
 		if got := strings.Join(words, ", "); got != want.words || hot != want.hot {
 			t.Errorf("%s = %q, %v; want %q, %v", mask, got, hot, want.words, want.hot)
 		}
@@ -96,12 +98,12 @@ func TestRows(t *testing.T) {
 }
 
 func TestUnifiedMemory(t *testing.T) {
-	m := machineMemory{used: Of(30), total: Of(128)}
+	m := sample.MachineMemory{Used: Of(30), Total: Of(128)}
 	for name, shared := range map[string]bool{"GB10": true, "Orin (nvgpu)": true, "N1X": true, "NVIDIA Thor": true,
 		"GB200": false, "GH200 480GB": false, "H100 80GB HBM3": false} {
 		g := GPU{Name: name, MemUsed: Value{Why: "[N/A]"}, MemTotal: Of(8), PCIeGen: Of(1)}
-		g.shareHost(m)
-		if (g.MemTotal == m.total && g.MemUsed == m.used && g.PCIeGen.State == NA) != shared {
+		g.ShareHost(m)
+		if (g.MemTotal == m.Total && g.MemUsed == m.Used && g.PCIeGen.State == NA) != shared {
 			t.Errorf("%s = %+v", name, g)
 		}
 	}
@@ -120,38 +122,40 @@ const hostA = "up=100.00 load=3.50 cpu=100,0,100,800,0,0,0,0,0,0 mem=MemTotal:10
 const hostB = "up=102.00 load=3.00 cpu=200,0,150,850,0,0,0,0,0,0 mem=MemTotal:1000,MemFree:100,MemAvailable:300 cg=,,,,, net=eth0:5000:700,eth1:0:0"
 
 func TestHost(t *testing.T) {
-	a, b := parseHost(hostA), parseHost(hostB)
-	first := a.host(nil, 8)
+	a, b := sample.ParseHost(hostA), sample.ParseHost(hostB)
+	first := a.Host(nil, 8)
 	if first.CPU.State != NA || first.NetRx.State != NA || first.MemUsed != Of(600*1024) {
 		t.Errorf("first = %+v", first)
 	}
-	h := b.host(&a, 8)
+	h := b.Host(&a, 8)
 	if h.CPUs != 8 || h.CPU != Of(75) || h.NetRx != Of(2000) || h.NetTx != Of(100) || h.MemUsed != Of(700*1024) || h.MemTotal != Of(1000*1024) {
 		t.Errorf("host = %+v", h)
 	}
-	back := a.host(&b, 8) // a restart between the two
+	back := a.Host(&b, 8) // a restart between the two
 	if back.CPU.State == OK || back.NetRx.State == OK {
 		t.Errorf("after a restart = %+v", back)
 	}
-	none := (&counters{}).host(&counters{}, 0)
+	none := (&sample.Counters{}).Host(&sample.Counters{}, 0)
 	if none.CPU.State == OK || none.MemUsed.State == OK || none.MemTotal.State == OK || none.NetRx.State == OK {
 		t.Errorf("of nothing = %+v", none)
 	}
 }
 
 func TestHostInContainer(t *testing.T) {
-	limits := func(line, cg string) counters { return parseHost(strings.Replace(line, "cg=,,,,,", "cg="+cg, 1)) }
+	limits := func(line, cg string) sample.Counters {
+		return sample.ParseHost(strings.Replace(line, "cg=,,,,,", "cg="+cg, 1))
+	}
 	a, b := limits(hostA, "512000,300000,100000,400000,100000,1000000"), limits(hostB, "512000,400000,100000,400000,100000,5000000")
-	h := b.host(&a, 64)
+	h := b.Host(&a, 64)
 	if h.CPUs != 4 || h.CPU != Of(50) || h.MemTotal != Of(512000) || h.MemUsed != Of(300000) {
 		t.Errorf("v2 with limits = %+v", h)
 	}
 	b = limits(hostB, "9223372036854771712,400000,1,-1,100000,5000000") // v1 without limits
-	if h = b.host(&a, 8); h.CPUs != 8 || h.CPU != Of(75) || h.MemTotal != Of(1000*1024) {
+	if h = b.Host(&a, 8); h.CPUs != 8 || h.CPU != Of(75) || h.MemTotal != Of(1000*1024) {
 		t.Errorf("no limits = %+v", h)
 	}
 	b = limits(hostB, "max,,,max,100000,5000000")
-	if h = b.host(&a, 8); h.CPUs != 8 || h.MemTotal != Of(1000*1024) {
+	if h = b.Host(&a, 8); h.CPUs != 8 || h.MemTotal != Of(1000*1024) {
 		t.Errorf("v2 without limits = %+v", h)
 	}
 }
@@ -168,18 +172,18 @@ df: /mnt/stale: Stale file handle`
 	inodes := `Filesystem       Inodes  IUsed  IFree IUse% Mounted on
 overlay          1000000 250000 750000   25% /
 nas:/export/a b        0      0      0     - /mnt/nas`
-	var b, i []dfLine
+	var b, i []sample.Mount
 	for _, l := range strings.Split(blocks, "\n") {
-		if d, ok := parseDF(l); ok {
+		if d, ok := sample.ParseDF(l); ok {
 			b = append(b, d)
 		}
 	}
 	for _, l := range strings.Split(inodes, "\n") {
-		if d, ok := parseDF(l); ok {
+		if d, ok := sample.ParseDF(l); ok {
 			i = append(i, d)
 		}
 	}
-	got := disks(b, i)
+	got := sample.Disks(b, i)
 	if len(got) != 3 || got[0].Mount != "/" || got[1].Mount != "/mnt/nas" || got[2].Mount != "/root/my data" {
 		t.Fatalf("disks = %+v", got)
 	}
@@ -261,8 +265,8 @@ func FuzzHost(f *testing.F) {
 	f.Add(hostA, hostB)
 	f.Add(strings.Replace(hostA, "cg=,,,,,", "cg=512000,300000,100000,400000,100000,1000000", 1), hostB)
 	f.Fuzz(func(t *testing.T, x, y string) {
-		a, b := parseHost(x), parseHost(y)
-		h := b.host(&a, 4)
+		a, b := sample.ParseHost(x), sample.ParseHost(y)
+		h := b.Host(&a, 4)
 		if v, ok := h.CPU.Get(); ok && !(v >= 0 && v <= 100) {
 			t.Errorf("CPU %g", v)
 		}
@@ -277,8 +281,8 @@ func FuzzHost(f *testing.F) {
 func FuzzDF(f *testing.F) {
 	f.Add("/dev/nvme0n1p1  1000000000 900000000 100000000      90% /root/my data")
 	f.Fuzz(func(t *testing.T, line string) {
-		if d, ok := parseDF(line); ok {
-			for _, x := range disks([]dfLine{d}, []dfLine{d}) {
+		if d, ok := sample.ParseDF(line); ok {
+			for _, x := range sample.Disks([]sample.Mount{d}, []sample.Mount{d}) {
 				if u, ok := x.Used.Get(); ok && x.Total.State == OK && u > x.Total.V || strings.ContainsAny(x.Mount, "\x1b\n") {
 					t.Errorf("disk %+v", x)
 				}

@@ -52,30 +52,30 @@ func problem(code int, text string) *Problem {
 	}
 	switch code {
 	case 127:
-		return &Problem{"nvidia-smi is not on the instance", "use an image with the NVIDIA driver, or expect host figures only"}
+		return &Problem{What: "nvidia-smi is not on the instance", Cure: "use an image with the NVIDIA driver, or expect host figures only"}
 	case 124, 137, 143:
 		return hung("25 s")
 	case 139:
-		return &Problem{"nvidia-smi crashes", "restart the instance; under WSL update the Windows driver"}
+		return &Problem{What: "nvidia-smi crashes", Cure: "restart the instance; under WSL update the Windows driver"}
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if first == "" {
 		first = "it said nothing"
 	}
-	return &Problem{fmt.Sprintf("nvidia-smi failed (exit %d): %s", code, remote.Short(first, 120)),
-		"run nvidia-smi on the instance; restart it or ask the provider"}
+	return &Problem{What: fmt.Sprintf("nvidia-smi failed (exit %d): %s", code, remote.Short(first, 120)),
+		Cure: "run nvidia-smi on the instance; restart it or ask the provider"}
 }
 
 func hung(since string) *Problem {
-	return &Problem{"nvidia-smi has not answered for " + since + ": the driver may hang",
-		"save your work, then restart the instance; look in dmesg for Xid"}
+	return &Problem{What: "nvidia-smi has not answered for " + since + ": the driver may hang",
+		Cure: "save your work, then restart the instance; look in dmesg for Xid"}
 }
 
 // noTool says why there is only the host.
 func noTool(others []string) *Problem {
 	if len(others) > 0 {
-		return &Problem{"accelerators of another make: " + strings.Join(others, ", ") + " is there, nvidia-smi is not",
-			"rentop reads NVIDIA cards; run " + others[0] + " in a terminal"}
+		return &Problem{What: "accelerators of another make: " + strings.Join(others, ", ") + " is there, nvidia-smi is not",
+			Cure: "rentop reads NVIDIA cards; run " + others[0] + " in a terminal"}
 	}
 	return problem(127, "")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"rentop/remote"
+	"rentop/remote/gpu/sample"
 )
 
 // queryFields is what the collector asks for. The name comes after what identifies
@@ -35,18 +36,7 @@ type row struct {
 
 // newRow is a row of which nothing is known yet.
 func newRow() row {
-	r := row{GPU: GPU{Index: -1}}
-	for _, v := range r.values() {
-		v.Why = notOffered
-	}
-	return r
-}
-
-// values are the measured cells of g.
-func (g *GPU) values() []*Value {
-	return []*Value{&g.Util, &g.MemUtil, &g.MemUsed, &g.MemTotal, &g.MemReserved, &g.Power, &g.PowerLimit,
-		&g.Temp, &g.TempMargin, &g.Fan, &g.ClockSM, &g.ClockSMMax, &g.ClockMem, &g.ClockMemMax,
-		&g.PCIeGen, &g.PCIeWidth, &g.ECCErrors}
+	return row{GPU: sample.NewGPU(notOffered)}
 }
 
 // splitRow cuts line into one cell a field. Commas beyond the expected number belong
@@ -107,24 +97,25 @@ func (r *row) set(field, cell string) bool {
 	case "count":
 		n, err := strconv.ParseUint(cell, 10, 16)
 		r.count = int(n)
-		_, absent := sentinel(cell)
+		_, absent := sample.Sentinel(cell)
 		return err == nil || absent
 	case "uuid":
-		g.UUID = word(cell, 80)
+		g.UUID = sample.Word(cell, 80)
 	case "pci.bus_id":
-		g.PCIBus = word(cell, 32)
+		g.PCIBus = sample.Word(cell, 32)
 	case "driver_version":
-		r.driver = word(cell, 40)
+		r.driver = sample.Word(cell, 40)
 	case "name":
-		g.Name = strings.TrimPrefix(word(cell, 60), "NVIDIA ")
+		g.Name = strings.TrimPrefix(sample.Word(cell, 60), "NVIDIA ")
 	case "pstate":
-		g.PState = word(cell, 8)
+		g.PState = sample.Word(cell, 8)
 	case "mig.mode.current":
-		g.MIG = word(cell, 20)
+		g.MIG = sample.Word(cell, 20)
 	case "clocks_throttle_reasons.active", "clocks_event_reasons.active":
-		g.Throttle, g.ThrottleHot = throttle(cell)
+		g.Throttle, g.ThrottleHot = sample.Throttle(cell)
+		g.ThrottleKnown = strings.HasPrefix(cell, "0x")
 	default:
-		if v := g.cell(field, cell); v != nil {
+		if v := measured(g, field, cell); v != nil {
 			*v.into = v.value
 		}
 	}
@@ -139,43 +130,43 @@ type reading struct {
 	value Value
 }
 
-// cell reads a measured cell; nil for a field that a Sample does not hold.
-func (g *GPU) cell(field, cell string) *reading {
+// measured reads a measured cell; nil for a field that a Sample does not hold.
+func measured(g *GPU, field, cell string) *reading {
 	switch field {
 	case "utilization.gpu":
-		return &reading{&g.Util, percent(cell)}
+		return &reading{&g.Util, sample.Percent(cell)}
 	case "utilization.memory":
-		return &reading{&g.MemUtil, percent(cell)}
+		return &reading{&g.MemUtil, sample.Percent(cell)}
 	case "memory.used":
-		return &reading{&g.MemUsed, mebibytes(cell)}
+		return &reading{&g.MemUsed, sample.Mebibytes(cell)}
 	case "memory.total":
-		return &reading{&g.MemTotal, mebibytes(cell)}
+		return &reading{&g.MemTotal, sample.Mebibytes(cell)}
 	case "memory.reserved":
-		return &reading{&g.MemReserved, mebibytes(cell)}
+		return &reading{&g.MemReserved, sample.Mebibytes(cell)}
 	case "power.draw":
-		return &reading{&g.Power, watts(cell)}
+		return &reading{&g.Power, sample.Watts(cell)}
 	case "power.limit":
-		return &reading{&g.PowerLimit, watts(cell)}
+		return &reading{&g.PowerLimit, sample.Watts(cell)}
 	case "temperature.gpu":
-		return &reading{&g.Temp, celsius(cell)}
+		return &reading{&g.Temp, sample.Celsius(cell)}
 	case "temperature.gpu.tlimit":
-		return &reading{&g.TempMargin, celsius(cell)}
+		return &reading{&g.TempMargin, sample.Celsius(cell)}
 	case "fan.speed":
-		return &reading{&g.Fan, percent(cell)}
+		return &reading{&g.Fan, sample.Percent(cell)}
 	case "clocks.current.sm":
-		return &reading{&g.ClockSM, megahertz(cell)}
+		return &reading{&g.ClockSM, sample.Megahertz(cell)}
 	case "clocks.max.sm":
-		return &reading{&g.ClockSMMax, megahertz(cell)}
+		return &reading{&g.ClockSMMax, sample.Megahertz(cell)}
 	case "clocks.current.memory":
-		return &reading{&g.ClockMem, megahertz(cell)}
+		return &reading{&g.ClockMem, sample.Megahertz(cell)}
 	case "clocks.max.memory":
-		return &reading{&g.ClockMemMax, megahertz(cell)}
+		return &reading{&g.ClockMemMax, sample.Megahertz(cell)}
 	case "pcie.link.gen.current":
-		return &reading{&g.PCIeGen, number(cell, 1, 0, 99)}
+		return &reading{&g.PCIeGen, sample.Number(cell, 1, 0, 99)}
 	case "pcie.link.width.current":
-		return &reading{&g.PCIeWidth, number(cell, 1, 0, 1024)}
+		return &reading{&g.PCIeWidth, sample.Number(cell, 1, 0, 1024)}
 	case "ecc.errors.uncorrected.volatile.total":
-		return &reading{&g.ECCErrors, count(cell)}
+		return &reading{&g.ECCErrors, sample.Count(cell)}
 	}
 	return nil
 }
@@ -191,39 +182,16 @@ func ill(cell string) string {
 	return ""
 }
 
-// unified says whether the device shares the host's memory, so that nvidia-smi's
-// memory cells are missing (GB10, Orin) or describe a carve-out (N1X).
-func unified(name string) bool {
-	for _, w := range strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == ' ' || r == '(' || r == ')' || r == '-' }) {
-		switch w {
-		case "gb10", "orin", "thor", "xavier", "tegra", "nvgpu", "n1x", "spark":
-			return true
-		}
-	}
-	return false
-}
-
-// shareHost gives a device of unified memory the host's, which it is, and hides a
-// PCIe link that is not one.
-func (g *GPU) shareHost(m machineMemory) {
-	if !unified(g.Name) {
-		return
-	}
-	g.MemTotal, g.MemUsed = m.total, m.used
-	g.MemReserved = Value{Why: "unified memory"}
-	g.PCIeGen, g.PCIeWidth = Value{Why: "unified memory"}, Value{Why: "unified memory"}
-}
-
 // lostGPU is the row of a GPU that only its bus id and the tool's complaint are
 // known of.
 func lostGPU(bus, complaint string) GPU {
 	r := newRow()
-	for _, v := range r.values() {
-		*v = Value{State: Failed, Why: why(complaint)}
+	for _, v := range r.Cells() {
+		*v = Value{State: Failed, Why: sample.Why(complaint)}
 	}
 	r.PCIBus = remote.Short(bus, 32)
 	if r.Problem = ill(complaint); r.Problem == "" {
-		r.Problem = "the GPU does not answer (" + why(complaint) + "): restart the instance or ask the provider"
+		r.Problem = "the GPU does not answer (" + sample.Why(complaint) + "): restart the instance or ask the provider"
 	}
 	return r.GPU
 }

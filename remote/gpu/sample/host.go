@@ -1,4 +1,4 @@
-package gpu
+package sample
 
 // The host line that the collector prints from /proc and the cgroup files, and the
 // figures made from two of them.
@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
-	"rentop/remote"
+	"rentop/remote/clean"
 )
 
-// counters is one host line: what the kernel counts.
-type counters struct {
+// Counters is one host line: what the kernel counts.
+type Counters struct {
 	up      float64 // seconds since boot: the clock that rates are taken by
 	upOK    bool
 	load    Value
@@ -28,24 +28,24 @@ type counters struct {
 	net     map[string][2]uint64 // bytes received and sent by interface
 }
 
-// machineMemory is the whole machine's memory, not a container's share.
-type machineMemory struct{ used, total Value }
+// MachineMemory is the whole machine's memory, not a container's share.
+type MachineMemory struct{ Used, Total Value }
 
 // unlimited is where cgroup v1 writes "no limit" as a huge number.
 const unlimited = 1 << 60
 
-// parseHost reads "up=1.2 load=0.1 cpu=1,2,… mem=MemTotal:1,… cg=limit,current,inactive,quota,period,usage net=eth0:1:2,…".
+// ParseHost reads "up=1.2 load=0.1 cpu=1,2,… mem=MemTotal:1,… cg=limit,current,inactive,quota,period,usage net=eth0:1:2,…".
 // An unknown or broken part is as good as missing.
-func parseHost(line string) counters {
-	c := counters{mem: map[string]uint64{}, net: map[string][2]uint64{}}
+func ParseHost(line string) Counters {
+	c := Counters{mem: map[string]uint64{}, net: map[string][2]uint64{}}
 	for _, part := range strings.Fields(line) {
 		key, val, _ := strings.Cut(part, "=")
 		switch key {
 		case "up":
-			v := number(val, 1, 0, math.MaxUint32)
+			v := Number(val, 1, 0, math.MaxUint32)
 			c.up, c.upOK = v.Get()
 		case "load":
-			c.load = number(val, 1, 0, 1e6)
+			c.load = Number(val, 1, 0, 1e6)
 		case "cpu":
 			c.cpu = uints(val)
 		case "mem":
@@ -86,7 +86,7 @@ func uints(s string) []uint64 {
 	return out
 }
 
-func (c *counters) cgroup(f []string) {
+func (c *Counters) cgroup(f []string) {
 	if len(f) != 6 {
 		return
 	}
@@ -110,32 +110,32 @@ func (c *counters) cgroup(f []string) {
 	}
 }
 
-// machine is the memory of the whole machine.
-func (c *counters) machine() machineMemory {
+// Machine is the memory of the whole machine.
+func (c *Counters) Machine() MachineMemory {
 	total, ok := c.mem["MemTotal"]
 	if !ok {
-		return machineMemory{}
+		return MachineMemory{}
 	}
-	m := machineMemory{total: Of(float64(total) * 1024)}
+	m := MachineMemory{Total: Of(float64(total) * 1024)}
 	avail, ok := c.mem["MemAvailable"]
 	if !ok { // kernels before 3.14
 		free, has := c.mem["MemFree"]
 		avail, ok = free+c.mem["Buffers"]+c.mem["Cached"], has
 	}
 	if ok {
-		m.used = Of(float64(total-min(avail, total)) * 1024)
+		m.Used = Of(float64(total-min(avail, total)) * 1024)
 	}
 	return m
 }
 
-// host makes figures of now and the line before it (nil at the first).
-func (c *counters) host(before *counters, cpus int) Host {
-	m := c.machine()
-	h := Host{CPUs: cpus, Load1: c.load, MemUsed: m.used, MemTotal: m.total}
+// Host makes figures of now and the line before it (nil at the first).
+func (c *Counters) Host(before *Counters, cpus int) Host {
+	m := c.Machine()
+	h := Host{CPUs: cpus, Load1: c.load, MemUsed: m.Used, MemTotal: m.Total}
 	if c.upOK {
 		h.UptimeSec = Of(c.up)
 	}
-	if total, ok := m.total.Get(); c.limit > 0 && (!ok || float64(c.limit) < total) {
+	if total, ok := m.Total.Get(); c.limit > 0 && (!ok || float64(c.limit) < total) {
 		h.MemTotal = Of(float64(c.limit))
 		h.MemUsed = Value{Why: "the container's use cannot be read"}
 		if c.inUseOK {
@@ -147,7 +147,7 @@ func (c *counters) host(before *counters, cpus int) Host {
 		h.CPUs = int(math.Ceil(c.quota))
 	}
 	first := Value{Why: "known from the second reading on"}
-	h.CPU, h.NetRx, h.NetTx = first, first, first
+	h.CPU, h.NetRx, h.NetTx, h.IOWait, h.Steal = first, first, first, first, first
 	if before == nil || !c.upOK || !before.upOK || c.up <= before.up {
 		return h
 	}
@@ -160,6 +160,7 @@ func (c *counters) host(before *counters, cpus int) Host {
 	} else {
 		h.CPU = busy(before.cpu, c.cpu)
 	}
+	h.IOWait, h.Steal = share(before.cpu, c.cpu, 4), share(before.cpu, c.cpu, 7)
 	h.NetRx, h.NetTx = c.network(before, dt)
 	return h
 }
@@ -189,8 +190,34 @@ func busy(before, now []uint64) Value {
 	return Of((total - idle) / total * 100)
 }
 
+// share is the part of all CPU time that went into one of the kernel's kinds, in
+// percent. It is the whole machine's, also in a container.
+func share(before, now []uint64, kind int) Value {
+	if len(before) <= kind || len(now) < len(before) {
+		return Value{Why: "/proc/stat does not tell it"}
+	}
+	var total, part float64
+	for i := range before {
+		if i > 7 { // guest time is counted in user time too
+			break
+		}
+		if now[i] < before[i] {
+			continue
+		}
+		d := float64(now[i] - before[i])
+		total += d
+		if i == kind {
+			part = d
+		}
+	}
+	if total == 0 {
+		return Value{Why: "no time has passed"}
+	}
+	return Of(part / total * 100)
+}
+
 // network is the rate over the interfaces that both readings have.
-func (c *counters) network(before *counters, dt float64) (rx, tx Value) {
+func (c *Counters) network(before *Counters, dt float64) (rx, tx Value) {
 	var r, t float64
 	n := 0
 	for name, now := range c.net {
@@ -210,15 +237,15 @@ func (c *counters) network(before *counters, dt float64) (rx, tx Value) {
 // maxDisks bounds what an instance may list.
 const maxDisks = 16
 
-// dfLine is one line of df -P.
-type dfLine struct {
+// Mount is one line of df -P.
+type Mount struct {
 	device, mount string
 	total, used   Value // in the unit of the call: 1024 bytes, or inodes
 }
 
-// parseDF reads a line of df -P: five fixed columns, then a mount that may hold
+// ParseDF reads a line of df -P: five fixed columns, then a mount that may hold
 // spaces. The device may hold some too (CIFS), so numbers are looked for.
-func parseDF(line string) (dfLine, bool) {
+func ParseDF(line string) (Mount, bool) {
 	f := strings.Fields(line)
 	for i := 1; i+4 < len(f); i++ {
 		total, used := dfNumber(f[i]), dfNumber(f[i+1])
@@ -229,16 +256,16 @@ func parseDF(line string) (dfLine, bool) {
 			continue
 		}
 		mount := line[strings.LastIndex(line, f[i+3])+len(f[i+3]):]
-		return dfLine{device: strings.Join(f[:i], " "), mount: strings.TrimSpace(mount), total: total, used: used}, true
+		return Mount{device: strings.Join(f[:i], " "), mount: strings.TrimSpace(mount), total: total, used: used}, true
 	}
-	return dfLine{}, false
+	return Mount{}, false
 }
 
-func dfNumber(s string) Value { return number(s, 1, 0, 1<<53) }
+func dfNumber(s string) Value { return Number(s, 1, 0, 1<<53) }
 
 // fills says whether this mount is a disk that a person fills: no kernel file
 // systems, no single files that a container engine mounts, no boot partitions.
-func (d dfLine) fills() bool {
+func (d Mount) fills() bool {
 	switch d.device {
 	case "tmpfs", "devtmpfs", "udev", "none", "shm", "proc", "sysfs", "efivarfs", "cgroup", "cgroup2":
 		return false
@@ -255,19 +282,19 @@ func (d dfLine) fills() bool {
 }
 
 // tiny says that nobody keeps work there: a mount of a container engine's own.
-func (d dfLine) tiny() bool {
+func (d Mount) tiny() bool {
 	kb, ok := d.total.Get()
 	return ok && kb < 256<<10 && d.mount != "/"
 }
 
-// disks joins df -Pk and df -Pi. The same device mounted twice counts once, under
+// Disks joins df -Pk and df -Pi. The same device mounted twice counts once, under
 // its shortest mount.
-func disks(blocks, inodes []dfLine) []Disk {
-	byMount := map[string]dfLine{}
+func Disks(blocks, inodes []Mount) []Disk {
+	byMount := map[string]Mount{}
 	for _, l := range inodes {
 		byMount[l.mount] = l
 	}
-	slices.SortStableFunc(blocks, func(a, b dfLine) int { return len(a.mount) - len(b.mount) })
+	slices.SortStableFunc(blocks, func(a, b Mount) int { return len(a.mount) - len(b.mount) })
 	var out []Disk
 	seen := map[string]bool{}
 	for _, l := range blocks {
@@ -276,7 +303,7 @@ func disks(blocks, inodes []dfLine) []Disk {
 			continue
 		}
 		seen[key] = true
-		d := Disk{Mount: remote.Short(l.mount, 120), Used: kib(l.used), Total: kib(l.total), InodesUsed: Value{Why: "this file system does not count inodes"}}
+		d := Disk{Mount: clean.Short(l.mount, 120), Used: kib(l.used), Total: kib(l.total), InodesUsed: Value{Why: "this file system does not count inodes"}}
 		if used, ok := d.Used.Get(); ok && d.Total.State == OK {
 			d.Used.V = min(used, d.Total.V)
 		}

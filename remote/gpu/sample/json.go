@@ -1,4 +1,4 @@
-package gpu
+package sample
 
 import (
 	"encoding/json"
@@ -65,11 +65,36 @@ func (g GPU) object() map[string]any {
 	o["problem"], o["throttle"], o["throttle_hot"] = orNull(g.Problem), append([]string{}, g.Throttle...), g.ThrottleHot
 	names := []string{"util", "mem_util", "mem_used", "mem_total", "mem_reserved", "power", "power_limit",
 		"temp", "temp_margin", "fan", "clock_sm", "clock_sm_max", "clock_mem", "clock_mem_max",
-		"pcie_gen", "pcie_width", "ecc_errors"}
-	for i, v := range g.values() {
+		"pcie_gen", "pcie_width", "ecc_errors", "encoder", "decoder", "pcie_gen_max", "pcie_width_max", "pcie_rx", "pcie_tx",
+		"nvlinks", "nvlinks_down", "nvlink_rx", "nvlink_tx", "ecc_corrected", "remapped_rows", "remap_pending", "remap_failed", "hidden_mem"}
+	for i, v := range g.Cells() {
 		c.set(names[i], *v)
 	}
+	o["hidden_processes"], o["xids"], o["mig_instances"] = g.HiddenProcs, xids(g.XIDs), instances(g.Instances)
 	return c.done()
+}
+
+func xids(list []XID) []any {
+	out := []any{}
+	for _, x := range list {
+		out = append(out, map[string]any{"code": x.Code, "at": x.At.UTC().Truncate(time.Second)})
+	}
+	return out
+}
+
+func instances(list []Instance) []any {
+	out := []any{}
+	for _, in := range list {
+		c := newCells()
+		c.object["gi"], c.object["ci"] = in.GI, in.CI
+		c.text("profile", in.Profile, notTold)
+		c.text("uuid", in.UUID, notTold)
+		c.set("mem_used", in.MemUsed)
+		c.set("mem_total", in.MemTotal)
+		c.set("util", in.Util)
+		out = append(out, c.done())
+	}
+	return out
 }
 
 func (p Process) object() map[string]any {
@@ -99,6 +124,8 @@ func (h Host) object() map[string]any {
 	c.set("net_rx", h.NetRx)
 	c.set("net_tx", h.NetTx)
 	c.set("uptime", h.UptimeSec)
+	c.set("io_wait", h.IOWait)
+	c.set("steal", h.Steal)
 	list := []any{}
 	for _, d := range h.Disks {
 		dc := newCells()

@@ -1,4 +1,4 @@
-package gpu
+package sample
 
 import (
 	"fmt"
@@ -25,9 +25,9 @@ var reasons = []struct {
 	{0x100, "display clocks", false},
 }
 
-// throttle puts a bit mask ("0x0000000000000024") into words. Where the mask cannot
+// Throttle puts a bit mask ("0x0000000000000024") into words. Where the mask cannot
 // be read it says nothing.
-func throttle(cell string) (words []string, hot bool) {
+func Throttle(cell string) (words []string, hot bool) {
 	hex, ok := strings.CutPrefix(strings.TrimSpace(cell), "0x")
 	if !ok {
 		return nil, false
