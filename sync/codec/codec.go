@@ -1,0 +1,184 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// MaxBlock is the longest raw block, in bytes, that Encode and Decode take.
+const MaxBlock = 8 << 20
+
+// Method says how a block is packed. It travels beside the block.
+type Method uint8
+
+const (
+	Raw    Method = 0 // the bytes themselves
+	Zstd   Method = 1 // one zstd frame
+	Planes Method = 2 // numbers grouped by significance, see planes.go
+)
+
+func (m Method) String() string {
+	switch m {
+	case Raw:
+		return "raw"
+	case Zstd:
+		return "zstd"
+	case Planes:
+		return "planes"
+	}
+	return fmt.Sprintf("method %d", uint8(m))
+}
+
+// Hint is what the caller knows about a block. The zero Hint means: look for
+// yourself, do not compress hard.
+type Hint struct {
+	Level Level
+	Kind  Kind
+	// Phase is which byte of a number the block's first byte is, 0 for the lowest.
+	// It counts only where Kind is a float.
+	Phase int
+}
+
+// ErrCorrupt is what Decode wraps: the packed bytes are not what Encode makes.
+var ErrCorrupt = errors.New("codec: packed block is damaged")
+
+// Codec packs and unpacks blocks. It is safe for use by many goroutines at
+// once; as many as workers run without waiting for each other. Encoders are
+// made when a level is first used, since the strong ones hold much memory.
+type Codec struct {
+	workers int
+	zstd    [levels]lazyEncoder
+	decode  lazyDecoder
+	planes  sync.Pool // *planeScratch
+}
+
+type lazyEncoder struct {
+	once sync.Once
+	enc  *zstd.Encoder
+}
+
+type lazyDecoder struct {
+	once sync.Once
+	dec  *zstd.Decoder
+}
+
+// New makes a Codec for that many goroutines at once (at least one).
+func New(workers int) *Codec {
+	return &Codec{
+		workers: max(1, workers),
+		planes:  sync.Pool{New: func() any { return new(planeScratch) }},
+	}
+}
+
+// Encode appends block, packed, to dst and returns how it is packed. It never
+// makes a block longer: what does not compress is appended as it is. block must
+// not be longer than MaxBlock nor overlap dst.
+func (c *Codec) Encode(dst, block []byte, h Hint) (Method, []byte) {
+	if len(block) > MaxBlock {
+		panic("codec: block longer than MaxBlock")
+	}
+	if h.Level <= LevelNone || h.Level >= levels || len(block) < minPacked {
+		return Raw, append(dst, block...)
+	}
+	p := inspect(block, h)
+	start := len(dst)
+	switch p.method {
+	case Planes:
+		s := c.planes.Get().(*planeScratch)
+		dst = s.encode(dst, block, p.width, p.phase, c.encoder(LevelFastest))
+		c.planes.Put(s)
+	case Zstd:
+		dst = c.encoder(h.Level).EncodeAll(block, dst)
+	}
+	if p.method == Raw || len(dst)-start >= len(block) {
+		return Raw, append(dst[:start], block...)
+	}
+	return p.method, dst
+}
+
+// minPacked is the length below which a frame's own header eats the gain.
+const minPacked = 64
+
+// Decode appends the rawLen bytes that in stands for to dst. It takes hostile
+// input: it never makes more than rawLen bytes, allocates no more than that and
+// a fixed amount beside, and any error wraps ErrCorrupt.
+func (c *Codec) Decode(dst []byte, m Method, in []byte, rawLen int) ([]byte, error) {
+	if rawLen < 0 || rawLen > MaxBlock {
+		return dst, fmt.Errorf("%w: it claims %d bytes, the limit is %d", ErrCorrupt, rawLen, MaxBlock)
+	}
+	if len(in) > rawLen {
+		return dst, fmt.Errorf("%w: %d packed bytes for %d", ErrCorrupt, len(in), rawLen)
+	}
+	start := len(dst)
+	dst = grow(dst, rawLen)
+	var err error
+	switch m {
+	case Raw:
+		dst = append(dst, in...)
+	case Zstd:
+		// DecodeAll is capped by the capacity: no byte beyond rawLen.
+		var out []byte
+		if out, err = c.decoder().DecodeAll(in, dst[start:start:start+rawLen]); err == nil {
+			dst = dst[:start+len(out)]
+		}
+	case Planes:
+		s := c.planes.Get().(*planeScratch)
+		err = s.decode(dst[start:start+rawLen], in, c.decoder())
+		c.planes.Put(s)
+		dst = dst[:start+rawLen]
+	default:
+		err = errors.New("unknown method")
+	}
+	if err != nil {
+		return dst[:start], fmt.Errorf("%w (%s): %v", ErrCorrupt, m, err)
+	}
+	if got := len(dst) - start; got != rawLen {
+		return dst[:start], fmt.Errorf("%w (%s): %d bytes instead of %d", ErrCorrupt, m, got, rawLen)
+	}
+	return dst, nil
+}
+
+// grow makes room for n more bytes without the doubling of append.
+func grow(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) >= n {
+		return dst
+	}
+	next := make([]byte, len(dst), len(dst)+n)
+	copy(next, dst)
+	return next
+}
+
+func (c *Codec) encoder(l Level) *zstd.Encoder {
+	e := &c.zstd[l]
+	e.once.Do(func() {
+		enc, err := zstd.NewWriter(nil,
+			zstd.WithEncoderLevel(l.zstd()),
+			zstd.WithEncoderConcurrency(c.workers),
+			zstd.WithWindowSize(MaxBlock),
+			zstd.WithEncoderCRC(false)) // the caller compares SHA-256
+		if err != nil {
+			panic(err) // options are constants
+		}
+		e.enc = enc
+	})
+	return e.enc
+}
+
+func (c *Codec) decoder() *zstd.Decoder {
+	c.decode.once.Do(func() {
+		dec, err := zstd.NewReader(nil,
+			zstd.WithDecoderConcurrency(c.workers),
+			zstd.WithDecoderMaxWindow(MaxBlock),
+			zstd.WithDecoderMaxMemory(MaxBlock),
+			zstd.WithDecodeAllCapLimit(true),
+			zstd.WithDecoderLowmem(true))
+		if err != nil {
+			panic(err) // options are constants
+		}
+		c.decode.dec = dec
+	})
+	return c.decode.dec
+}
