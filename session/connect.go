@@ -245,7 +245,7 @@ func (s *Session) dialBulk(ctx context.Context) (*remote.Conn, *remote.Facts, er
 	if err != nil {
 		return nil, nil, err
 	}
-	bulk, err := conn.Again(ctx)
+	bulk, err := conn.AgainThrottled(ctx, s.limit)
 	if err != nil {
 		return nil, nil, unreachable{fmt.Errorf("%s: open a connection for the transfer: %w", s.cfg().Name, err)}
 	}

@@ -19,6 +19,7 @@ import (
 	"rentop/session/config"
 	"rentop/session/ledger"
 	"rentop/session/phrase"
+	"rentop/sync"
 )
 
 // Options say what a Fleet is made of.
@@ -51,6 +52,7 @@ type Fleet struct {
 	turn    chan struct{} // held by who reads or writes the config
 	resolve chan struct{} // a place for each ssh -G that may run at once
 	hosts   remote.ResolveCache
+	limit   *sync.Limit // of all transfers together, as configured
 
 	mu        stdsync.Mutex // protects what follows; never held over I/O
 	cfg       *config.File
@@ -86,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		opt: o, ledger: led, keys: keys, sessions: map[string]*Session{},
-		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), turn: make(chan struct{}, 1), resolve: make(chan struct{}, 2),
+		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), turn: make(chan struct{}, 1), resolve: make(chan struct{}, 2), limit: sync.NewLimit(nil),
 		cfg: &config.File{Instance: map[string]config.Instance{}},
 	}
 	f.ctx, f.cancel = context.WithCancel(ctx)
@@ -196,6 +198,7 @@ func (f *Fleet) follow() error {
 		}
 	}
 	f.cfg, f.cfgErr, f.exchange = file, "", ex
+	f.limit.Set(file.Transfer.Rate())
 	f.mu.Unlock()
 	for _, s := range ended {
 		s.cancel()

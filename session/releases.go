@@ -232,8 +232,7 @@ func (r reachable) Run(ctx context.Context, c remote.Cmd) error {
 
 // busy is true while a release or a transfer is under way.
 func (s *Session) busy() bool {
-	_, moving := s.queue.pick()
-	return moving || s.release.now() != nil
+	return s.queue.busy() || s.release.now() != nil
 }
 
 // leaveAlone refuses to pull the ground from under a release or a transfer.

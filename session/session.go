@@ -20,6 +20,7 @@ import (
 	"rentop/session/ledger"
 	"rentop/session/phrase"
 	"rentop/session/release"
+	"rentop/sync"
 )
 
 // Session is rentop's live relation to one instance. Its state belongs to loop;
@@ -39,6 +40,7 @@ type Session struct {
 	start  stdsync.Once // keepConnected runs once
 
 	queue   transferQueue
+	limit   *sync.Limit // of its transfers
 	release releaseSlot
 }
 
@@ -107,7 +109,7 @@ type state struct {
 func newSession(f *Fleet, in config.Instance, uid string) *Session {
 	s := &Session{
 		f: f, uid: uid, memory: remote.NewAuthMemory(),
-		inbox: make(chan func(*state), 64), link: newLink(), nudge: make(chan struct{}, 1),
+		inbox: make(chan func(*state), 64), link: newLink(), nudge: make(chan struct{}, 1), limit: sync.NewLimit(f.limit),
 	}
 	s.apply(in)
 	s.ctx, s.cancel = context.WithCancel(f.ctx)

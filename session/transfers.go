@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	stdsync "sync"
 
 	"rentop/remote"
 	"rentop/session/ledger"
@@ -96,6 +94,14 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 	if spec.Record, err = s.pushed(); err != nil {
 		return nil, err
 	}
+	g := &gauge{now: s.f.opt.Now, limited: s.limit.Rate() > 0}
+	defer func() { s.keepRate(spec.Direction, g) }()
+	show := report
+	report = func(p sync.Progress) {
+		if g.see(p); show != nil {
+			show(p)
+		}
+	}
 	var res *sync.Result
 	err = s.again(ctx, func() error {
 		tr, err := s.openTransport(ctx)
@@ -103,6 +109,7 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 			return err
 		}
 		defer tr.Close()
+		defer hangUpWith(ctx, tr)()
 		plan, err := sync.MakePlan(ctx, tr, spec, report)
 		if err != nil {
 			return orCut(tr, err)
@@ -117,7 +124,7 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 		return orCut(tr, err)
 	})
 	if res != nil {
-		if rerr := s.remember(ctx, spec, res); err == nil {
+		if rerr := s.remember(context.WithoutCancel(ctx), spec, res); err == nil {
 			err = rerr
 		}
 	}
@@ -125,6 +132,17 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 		return res, fmt.Errorf("%s: %s: %w", s.cfg().Name, t.Direction, err)
 	}
 	return res, nil
+}
+
+// hangUpWith ends a transport's connection when ctx ends: what is on its way then
+// would have to pass a slow link first.
+func hangUpWith(ctx context.Context, t sync.Transport) (stop func()) {
+	c, ok := t.(closing)
+	if !ok {
+		return func() {}
+	}
+	end := context.AfterFunc(ctx, func() { c.conn.Close() })
+	return func() { end() }
 }
 
 // pushed is the record of what is known to exist on both sides.
@@ -152,6 +170,7 @@ func added(before, after *sync.Result) *sync.Result {
 	after.Deleted = append(before.Deleted, after.Deleted...)
 	after.Bytes += before.Bytes
 	after.Wire += before.Wire
+	after.Reused += before.Reused
 	after.Took += before.Took
 	if after.Kept == 0 && moved == 0 { // cut before anything moved: what was kept still is
 		after.Kept = before.Kept
@@ -166,166 +185,4 @@ func (s *Session) remember(ctx context.Context, spec sync.Spec, res *sync.Result
 		"files": len(res.Sent), "failed": len(res.Failed), "bytes": res.Bytes, "wire": res.Wire, "seconds": res.Took.Seconds(),
 	}))
 	return err
-}
-
-// transferQueue runs the screen's transfers of one session, one after another.
-type transferQueue struct {
-	s       *Session
-	mu      stdsync.Mutex // protects what follows
-	next    int
-	all     []*TransferView
-	cancels map[int]context.CancelFunc
-	wake    chan struct{}
-	started bool
-	specs   map[int]TransferSpec
-}
-
-func (q *transferQueue) init(s *Session) {
-	q.s, q.cancels, q.specs = s, map[int]context.CancelFunc{}, map[int]TransferSpec{}
-	q.wake = make(chan struct{}, 1)
-}
-
-// StartTransfer queues a transfer and returns at once; View shows how it goes.
-// A transfer that would delete runs only with the list confirmed before: the
-// screen shows PlanTransfer's, and a plan that removes more by then is refused.
-func (s *Session) StartTransfer(t TransferSpec) (int, error) {
-	spec, err := s.spec(t)
-	if err != nil {
-		return 0, err
-	}
-	q := &s.queue
-	q.mu.Lock()
-	q.next++
-	id := q.next
-	q.specs[id] = t
-	q.all = append(q.all, &TransferView{ID: id, Direction: t.Direction, Local: spec.Local, Remote: spec.Remote, Progress: sync.Progress{Stage: "queued", Left: -1}})
-	if n := len(q.all); n > 20 {
-		q.all = slices.DeleteFunc(q.all, func(v *TransferView) bool { return len(q.all) > 20 && v.ended() && v.ID < id-20 })
-	}
-	begin := !q.started
-	q.started = true
-	q.mu.Unlock()
-	if begin {
-		s.owned.Go(q.run)
-	}
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-	s.touchTransfers()
-	return id, nil
-}
-
-// onlyShown refuses a plan that removes what the person has not seen: the source
-// may have changed since, or while the connection was away.
-func (t TransferSpec) onlyShown(p *sync.Plan) error {
-	if !t.Delete {
-		return nil
-	}
-	seen := map[string]bool{}
-	for _, path := range t.Shown {
-		seen[path] = true
-	}
-	for _, path := range p.Removes() {
-		if !seen[path] {
-			return fmt.Errorf("%s would be deleted by now and was not in the list that you confirmed; nothing more was done, look at the plan again", remote.Clean(path))
-		}
-	}
-	return nil
-}
-
-func (v *TransferView) ended() bool { return v.Result != nil || v.Err != "" || v.Cancelled }
-
-// CancelTransfer stops a transfer; what has arrived stays, and the next run goes on there.
-func (s *Session) CancelTransfer(id int) {
-	q := &s.queue
-	q.mu.Lock()
-	if cancel := q.cancels[id]; cancel != nil {
-		cancel()
-	}
-	for _, v := range q.all {
-		if v.ID == id && !v.ended() {
-			v.Cancelled = true
-		}
-	}
-	q.mu.Unlock()
-	s.touchTransfers()
-}
-
-func (s *Session) touchTransfers() { s.send(func(*state) {}) } // progress comes ten times a second at most
-
-func (q *transferQueue) run() {
-	for {
-		id, ok := q.pick()
-		if !ok {
-			select {
-			case <-q.wake:
-				continue
-			case <-q.s.ctx.Done():
-				return
-			}
-		}
-		q.transfer(id)
-	}
-}
-
-func (q *transferQueue) pick() (int, bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, v := range q.all {
-		if !v.ended() {
-			return v.ID, true
-		}
-	}
-	return 0, false
-}
-
-func (q *transferQueue) transfer(id int) {
-	ctx, cancel := context.WithCancel(q.s.ctx)
-	defer cancel()
-	defer q.s.f.work()()
-	q.mu.Lock()
-	spec := q.specs[id]
-	q.cancels[id] = cancel
-	q.mu.Unlock()
-	res, err := q.s.Transfer(ctx, spec, spec.onlyShown, func(p sync.Progress) {
-		q.change(id, func(v *TransferView) { v.Progress = p })
-	})
-	q.change(id, func(v *TransferView) {
-		v.Result = res
-		if err != nil && !v.Cancelled {
-			v.Err = remote.Clean(err.Error())
-		}
-		if res == nil && err == nil {
-			v.Err = "ended without a result"
-		}
-	})
-	q.mu.Lock()
-	delete(q.cancels, id)
-	delete(q.specs, id)
-	q.mu.Unlock()
-	if q.s.ctx.Err() == nil {
-		q.s.refreshSaved(q.s.ctx)
-	}
-}
-
-func (q *transferQueue) change(id int, f func(*TransferView)) {
-	q.mu.Lock()
-	for _, v := range q.all {
-		if v.ID == id {
-			f(v)
-		}
-	}
-	q.mu.Unlock()
-	q.s.touchTransfers()
-}
-
-func (q *transferQueue) list() []TransferView {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	out := make([]TransferView, len(q.all))
-	for i, v := range q.all {
-		out[i] = *v
-	}
-	return out
 }

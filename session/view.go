@@ -65,7 +65,8 @@ type View struct {
 	JobsErr                                    string     // why Jobs may be old
 	Running                                    int        // of Jobs
 	Saved                                      Saved
-	Transfer                                   []TransferView // newest last
+	Transfer                                   []TransferView // in the order in which they run
+	Limit                                      int64          // of its transfers, bytes a second each way; 0: none
 	Syncs                                      []SyncPair     // as configured
 	Alerts                                     []Alert
 	Release                                    *release.View // nil where none is under way
@@ -115,6 +116,7 @@ type TransferView struct {
 	Result    *sync.Result // nil while it runs
 	Err       string
 	Cancelled bool
+	Paused    bool // until it is resumed; Progress is as it was
 }
 
 // SyncPair is a configured pair of folders.
