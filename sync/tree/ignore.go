@@ -2,7 +2,6 @@ package tree
 
 import (
 	"bytes"
-	"path"
 	"strings"
 )
 
@@ -13,7 +12,9 @@ import (
 // What rentop decides beside git: nothing is ignored unless a file says so. In
 // particular .git itself is sent (release compares commits on the instance);
 // write ".git" into .rentopignore to leave it at home. A file that the person
-// names is sent whatever the rules say.
+// names is sent whatever the rules say. Rules that git keeps outside of the tree
+// (.git/info/exclude, core.excludesFile) do not hold: they are about what one
+// person commits, and what is in a copy must not depend on them.
 
 // MaxIgnoreFile bounds an ignore file; git's own limit is 100 MiB.
 const MaxIgnoreFile = 8 << 20
@@ -27,7 +28,8 @@ const (
 // Ignore is the rules of one tree, or of one folder and those above it. It is
 // immutable; nil ignores nothing.
 type Ignore struct {
-	git, own *ruleSet
+	git, own, top *ruleSet
+	reach         []string // of --include: paths that may lie in folders that are left out
 }
 
 // ruleSet is one file's rules in front of those read before it.
@@ -41,7 +43,40 @@ type rule struct {
 	negate   bool
 	dirOnly  bool
 	anchored bool // holds a slash: matched against the path, else the last name
+	kind     kind
 	glob     string
+}
+
+// kind says how a glob is matched; most are plain words.
+type kind uint8
+
+const (
+	pattern kind = iota
+	word         // no wildcard
+	ending       // "*" and a word, not anchored; glob is the word
+)
+
+// Patterns are the rules that a person gives beside the files. They win over
+// those of all files, and include over exclude.
+func Patterns(include, exclude []string) *Ignore {
+	var rules []rule
+	var g Ignore
+	for _, p := range exclude {
+		rules = append(rules, parseRules([]byte(p))...)
+	}
+	for _, p := range include {
+		for _, r := range parseRules([]byte(p)) {
+			if r.negate = !r.negate; r.negate && r.anchored {
+				g.reach = append(g.reach, r.glob)
+			}
+			rules = append(rules, r)
+		}
+	}
+	if len(rules) == 0 {
+		return nil
+	}
+	g.top = &ruleSet{rules: rules}
+	return &g
 }
 
 // With adds the rules of one ignore file, whose name is GitIgnoreFile or
@@ -106,7 +141,20 @@ func parseRule(line string) (rule, bool) {
 		line = strings.TrimPrefix(line, "/")
 	}
 	r.glob = line
+	r.sort()
 	return r, true
+}
+
+// sort finds the quick way to match r.
+func (r *rule) sort() {
+	const wild = `*?[\`
+	switch {
+	case r.kind != pattern:
+	case !strings.ContainsAny(r.glob, wild):
+		r.kind = word
+	case !r.anchored && r.glob[0] == '*' && !strings.ContainsAny(r.glob[1:], wild):
+		r.kind, r.glob = ending, r.glob[1:]
+	}
 }
 
 // trimTrailingSpaces is git's: spaces at the end go unless a backslash keeps them.
@@ -132,20 +180,62 @@ func trimTrailingSpaces(s string) string {
 }
 
 // Match says whether p is ignored by the rules themselves, without looking at
-// the folders above it: a walk that prunes needs no more.
-func (g *Ignore) Match(p string, isDir bool) bool {
+// the folders above it.
+func (g *Ignore) Match(p string, isDir bool) bool { return g.judge(p, isDir, false) != kept }
+
+// verdict is what rules say of a path whose folder is read.
+type verdict int
+
+const (
+	kept verdict = iota
+	leftOut
+	reachInto // left out, but an include may name something in it
+)
+
+// judge decides about p. only says that its folder is read for the sake of what
+// an include names.
+func (g *Ignore) judge(p string, isDir, only bool) verdict {
 	if g == nil {
-		return false
+		return kept
 	}
-	if ignored, found := g.own.match(p, isDir); found {
-		return ignored
+	ignored, found := g.top.match(p, isDir)
+	if !found && !only {
+		if ignored, found = g.own.match(p, isDir); !found {
+			ignored, _ = g.git.match(p, isDir)
+		}
 	}
-	ignored, _ := g.git.match(p, isDir)
-	return ignored
+	switch {
+	case !ignored && (found || !only):
+		return kept
+	case isDir && g.reaches(p):
+		return reachInto
+	}
+	return leftOut
+}
+
+// reaches says whether an include may name something below the folder p.
+func (g *Ignore) reaches(p string) bool {
+	for _, glob := range g.reach {
+		rest, fits := p, true
+		for rest != "" && fits {
+			var want, have string
+			want, glob, _ = strings.Cut(glob, "/")
+			if want == "**" {
+				return true
+			}
+			have, rest, _ = strings.Cut(rest, "/")
+			fits = glob != "" && wildmatch(want, have, true)
+		}
+		if fits {
+			return true
+		}
+	}
+	return false
 }
 
 // match looks from the nearest rule outwards; the first that fits decides.
 func (s *ruleSet) match(p string, isDir bool) (ignored, found bool) {
+	name := p[strings.LastIndexByte(p, '/')+1:]
 	for ; s != nil; s = s.before {
 		rel := p
 		if s.base != "" {
@@ -155,7 +245,7 @@ func (s *ruleSet) match(p string, isDir bool) (ignored, found bool) {
 			rel = p[len(s.base)+1:]
 		}
 		for i := len(s.rules) - 1; i >= 0; i-- {
-			if r := &s.rules[i]; r.match(rel, isDir) {
+			if r := &s.rules[i]; r.match(rel, name, isDir) {
 				return !r.negate, true
 			}
 		}
@@ -164,25 +254,36 @@ func (s *ruleSet) match(p string, isDir bool) (ignored, found bool) {
 }
 
 // Excluded says whether p is ignored, itself or by a folder above it; below an
-// excluded folder nothing is re-included.
+// excluded folder nothing is re-included, but for what a pattern of a person names.
 func (g *Ignore) Excluded(p string, isDir bool) bool {
 	if g == nil {
 		return false
 	}
+	only := false
 	for i := 0; i < len(p); i++ {
-		if p[i] == '/' && g.Match(p[:i], true) {
-			return true
+		if p[i] == '/' {
+			v := g.judge(p[:i], true, only)
+			if v == leftOut {
+				return true
+			}
+			only = v == reachInto
 		}
 	}
-	return g.Match(p, isDir)
+	return g.judge(p, isDir, only) != kept
 }
 
-func (r *rule) match(rel string, isDir bool) bool {
+func (r *rule) match(rel, name string, isDir bool) bool {
 	if r.dirOnly && !isDir {
 		return false
 	}
 	if r.anchored {
-		return wildmatch(r.glob, rel, true)
+		name = rel
 	}
-	return wildmatch(r.glob, path.Base(rel), false)
+	switch r.kind {
+	case word:
+		return name == r.glob
+	case ending:
+		return strings.HasSuffix(name, r.glob)
+	}
+	return wildmatch(r.glob, name, r.anchored)
 }

@@ -1,0 +1,16 @@
+package tree
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// identify reads what the system says beside fs.FileInfo.
+func identify(fi fs.FileInfo) (identity, bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{}, false
+	}
+	return identity{inode{uint64(st.Dev), st.Ino}, uint64(st.Nlink), time.Unix(st.Ctimespec.Sec, st.Ctimespec.Nsec)}, true
+}
