@@ -3,6 +3,8 @@
 // nothing of what the messages say, and depends only on the standard library.
 package link
 
+import "errors"
+
 // MaxPayload bounds one message; a longer one from the other side is an error.
 const MaxPayload = 9 << 20
 
@@ -10,6 +12,13 @@ const MaxPayload = 9 << 20
 type Message struct {
 	Kind    byte
 	Payload []byte
+}
+
+// Free gives the payload's memory to later messages. Whoever calls it keeps no
+// part of the payload; nobody has to call it.
+func (m *Message) Free() {
+	putBuffer(m.Payload)
+	m.Payload = nil
 }
 
 // Link is a stream of messages in both directions, in order. An error is final:
@@ -25,3 +34,11 @@ type Link interface {
 	// Close flushes what is queued, tells the other side and ends the link.
 	Close() error
 }
+
+var (
+	// ErrCut is the error of a link whose channel ended before the other side
+	// said that it was done.
+	ErrCut = errors.New("the link was cut")
+	// ErrClosed is the error of a link that was closed here.
+	ErrClosed = errors.New("the link was closed")
+)

@@ -1,0 +1,237 @@
+package link
+
+// What the link knows of itself: the round trip, by pings of its own, the rate at
+// which the other side receives, which it says in its answers, and the rate at
+// which we do. A stripe is an SSH channel with a window of 2 MiB, so it carries
+// 2 MiB a round trip and no more: where rate × round trip comes near to that, more
+// stripes carry more.
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	window      = 2 << 20
+	nearly      = 0.6                  // of all windows: when to grow
+	growBy      = 4                    // stripes become so many times as many
+	farAway     = 5 * time.Millisecond // below it, no window is what limits
+	firstPings  = 3                    // before the round trip counts as known
+	lostAfter   = 30 * time.Second     // a ping without an answer is forgotten
+	maxPings    = 64                   // under way at once
+	shortest    = 10 * time.Millisecond
+	longest     = 250 * time.Millisecond
+	minInterval = 100 * time.Millisecond // a rate is measured over at least so long
+)
+
+// Stats is what a link measured of itself.
+type Stats struct {
+	RTT      time.Duration // the shortest so far; 0: not known yet
+	SendRate float64       // bytes a second that the other side received lately
+	RecvRate float64       // bytes a second that came lately
+	Stripes  int
+	Sent     int64         // bytes of messages and frames, since the link began
+	Received int64         // likewise
+	Queued   int           // bytes that wait to be sent
+	Waited   time.Duration // that all calls of Send together have waited for room
+}
+
+type meter struct {
+	began  time.Time
+	dozing atomic.Bool
+	woken  chan struct{}
+
+	mu      sync.Mutex // guards the fields below
+	rtt     time.Duration
+	pongs   int
+	number  uint64
+	pings   map[uint64]time.Time
+	out, in speed
+}
+
+func (m *meter) init(now time.Time) {
+	m.began, m.woken, m.pings = now, make(chan struct{}, 1), map[uint64]time.Time{}
+}
+
+// wake makes measuring go on; it costs next to nothing where it does.
+func (m *meter) wake() {
+	if m.dozing.Load() && m.dozing.CompareAndSwap(true, false) {
+		select {
+		case m.woken <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// restart forgets rates: a stripe was added.
+func (m *meter) restart() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.out, m.in = speed{}, speed{}
+}
+
+// speed is a count's growth over the last while.
+type speed struct {
+	at    [32]time.Duration
+	count [32]int64
+	n     int // samples so far
+	rate  float64
+	known bool // over a whole interval
+}
+
+// add takes a sample; over is the interval that makes a rate.
+func (s *speed) add(at time.Duration, count int64, over time.Duration) {
+	if s.n > 0 && at <= s.at[(s.n-1)%len(s.at)] {
+		return // an answer that was overtaken
+	}
+	s.at[s.n%len(s.at)], s.count[s.n%len(s.at)] = at, count
+	s.n++
+	for i := s.n - 2; i >= max(0, s.n-len(s.at)); i-- {
+		k := i % len(s.at)
+		if d := at - s.at[k]; d >= over || i == max(0, s.n-len(s.at)) && s.n > len(s.at) {
+			s.rate, s.known = float64(count-s.count[k])/d.Seconds(), true
+			return
+		}
+	}
+}
+
+// measure runs while the link does.
+func (l *Carrier) measure() {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	var moved int64
+	asked := 0
+	for turn := 0; ; turn++ {
+		select {
+		case <-l.life.Done():
+			return
+		case <-l.meter.woken:
+		case <-t.C:
+		}
+		interval := l.ping(turn)
+		asked = l.grow(asked)
+		now := l.moved()
+		if now == moved && l.meter.settled() {
+			t.Stop()
+			l.meter.dozing.Store(true)
+			if l.moved() != now { // since we looked
+				l.meter.wake()
+			}
+			continue
+		}
+		moved = now
+		t.Reset(interval)
+	}
+}
+
+// moved grows with all that is sent and received.
+func (l *Carrier) moved() int64 {
+	l.out.mu.Lock()
+	defer l.out.mu.Unlock()
+	return l.out.sent + int64(l.out.bytes) + l.received.Load()
+}
+
+// settled tells whether the round trip is known and no answer is awaited.
+func (m *meter) settled() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pongs >= firstPings && len(m.pings) == 0
+}
+
+// ping sends one on the stripe whose turn it is, and says when the next is due.
+func (l *Carrier) ping(turn int) time.Duration {
+	l.mu.Lock()
+	s := l.stripes[turn%len(l.stripes)]
+	l.mu.Unlock()
+	now := l.o.Now()
+	m := &l.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.in.add(now.Sub(m.began), l.received.Load(), m.interval())
+	for n, at := range m.pings {
+		if now.Sub(at) > lostAfter {
+			delete(m.pings, n)
+		}
+	}
+	if len(m.pings) < maxPings && (m.pongs >= firstPings || len(m.pings) == 0) {
+		m.number++
+		m.pings[m.number] = now
+		l.out.tell(s, header{typ: framePing, number: m.number}, nil)
+	}
+	return min(max(m.rtt/4, shortest), longest)
+}
+
+// interval is what a rate is measured over; it needs mu.
+func (m *meter) interval() time.Duration { return max(2*m.rtt, minInterval) }
+
+// pong takes an answer.
+func (l *Carrier) pong(number, arrived, clock uint64) error {
+	m := &l.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at, is := m.pings[number]
+	if !is {
+		return nil // of one that was given up
+	}
+	delete(m.pings, number)
+	l.out.mu.Lock()
+	sent := l.out.sent
+	l.out.mu.Unlock()
+	if arrived > uint64(sent) || clock > 1<<62 {
+		return protocolError("an answer that says that %d bytes arrived of %d", arrived, sent)
+	}
+	rtt := max(l.o.Now().Sub(at), time.Microsecond)
+	if m.pongs == 0 || rtt < m.rtt {
+		m.rtt = rtt
+	}
+	m.pongs++
+	m.out.add(time.Duration(clock), int64(arrived), m.interval())
+	return nil
+}
+
+// grow asks for more stripes where they would help; asked is with how many it
+// asked last.
+func (l *Carrier) grow(asked int) int {
+	if l.o.Grow == nil {
+		return asked
+	}
+	s := l.Stats()
+	if s.Stripes >= l.o.MaxStripes || s.Stripes <= asked || s.RTT < farAway || !l.meter.trusted() {
+		return asked
+	}
+	if max(s.SendRate, s.RecvRate)*s.RTT.Seconds() < nearly*window*float64(s.Stripes) {
+		return asked
+	}
+	l.o.Grow(min(s.Stripes*growBy, l.o.MaxStripes))
+	return s.Stripes
+}
+
+// trusted tells whether the round trip is known.
+func (m *meter) trusted() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pongs >= firstPings
+}
+
+// Stats says what the link measured.
+func (l *Carrier) Stats() Stats {
+	s := Stats{Received: l.received.Load()}
+	l.mu.Lock()
+	s.Stripes = len(l.stripes)
+	l.mu.Unlock()
+	m := &l.meter
+	m.mu.Lock()
+	s.RTT = m.rtt
+	if m.out.known {
+		s.SendRate = m.out.rate
+	}
+	if m.in.known {
+		s.RecvRate = m.in.rate
+	}
+	m.mu.Unlock()
+	l.out.mu.Lock()
+	s.Sent, s.Queued, s.Waited = l.out.sent, l.out.bytes, l.out.waited
+	l.out.mu.Unlock()
+	return s
+}

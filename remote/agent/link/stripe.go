@@ -1,0 +1,89 @@
+package link
+
+// A stripe's two goroutines: one writes what the outbox gives, one reads frames
+// into the inbox. They end with the stripe's last frame or the link.
+
+import (
+	"bufio"
+	"encoding/binary"
+	"io"
+)
+
+// readAhead is small: a body longer than it is read without a copy.
+const readAhead = 4 << 10
+
+type stripe struct {
+	rwc     io.ReadWriteCloser
+	control []byte // frames of its own that wait; guarded by outbox.mu
+}
+
+func (l *Carrier) write(s *stripe) {
+	for {
+		control, c, bye, err := l.out.take(s)
+		if err != nil {
+			return
+		}
+		if len(control) > 0 {
+			_, err = s.rwc.Write(control)
+		}
+		if c.buf != nil {
+			if err == nil {
+				_, err = s.rwc.Write(c.bytes())
+			}
+			chunks.Put(c.buf)
+		}
+		if err != nil {
+			l.fail(cut(err))
+			return
+		}
+		if bye {
+			if h, is := s.rwc.(interface{ CloseWrite() error }); is {
+				h.CloseWrite() // an error: the other side has gone, as it may now
+			}
+			return
+		}
+	}
+}
+
+func (l *Carrier) read(s *stripe) {
+	if err := l.frames(s, bufio.NewReaderSize(s.rwc, readAhead)); err != nil {
+		l.fail(err)
+	}
+}
+
+// frames reads until the stripe's last frame.
+func (l *Carrier) frames(s *stripe, r *bufio.Reader) error {
+	var b [headerSize]byte
+	for {
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return cut(err)
+		}
+		h, err := parseHeader(b[:])
+		if err != nil {
+			return err
+		}
+		switch h.typ {
+		case frameFirst, frameMore:
+			l.meter.wake()
+			if err := l.in.frame(h, r); err != nil {
+				return err
+			}
+			l.received.Add(int64(headerSize + h.size))
+		case framePing:
+			var body [pongSize]byte
+			binary.BigEndian.PutUint64(body[:], uint64(l.received.Load()))
+			binary.BigEndian.PutUint64(body[8:], uint64(l.o.Now().Sub(l.meter.began)))
+			l.out.tell(s, header{typ: framePong, number: h.number}, body[:])
+		case framePong:
+			var body [pongSize]byte
+			if _, err := io.ReadFull(r, body[:]); err != nil {
+				return cut(err)
+			}
+			if err := l.pong(h.number, binary.BigEndian.Uint64(body[:]), binary.BigEndian.Uint64(body[8:])); err != nil {
+				return err
+			}
+		case frameBye:
+			return l.in.bye(h.number)
+		}
+	}
+}
