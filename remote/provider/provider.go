@@ -37,16 +37,19 @@ type Snapshot struct {
 
 // Leftover is something that goes on costing money.
 type Leftover struct {
-	Kind     string // "disk", "snapshot", "ip", "volume"
+	Kind     string // "disk", "snapshot", "ip", "volume", "instance"
 	ID       string
+	Name     string // a person's name for it, cleaned; "" where it has none
 	PerMonth string // decimal, "" where unknown
 	Currency string
+	Note     string // what else a person should know, cleaned: "at least $1.20 a month"
 }
 
 // Can says what a provider can do for an instance.
 type Can struct {
 	Start, Stop, Destroy, Snapshot bool
 	StopKeepsCharging              string // "" or a sentence: what stopping does not end
+	StopMayLose                    string // "" or a sentence: what a stop may lose for good, such as the place on the GPU
 }
 
 // ErrUnsupported is returned by an action that Can excludes.

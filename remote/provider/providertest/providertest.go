@@ -29,6 +29,13 @@ type Harness struct {
 	Secret string // what the provider knows and must never tell
 	// Hang makes every call wait for the end of its context.
 	Hang func()
+	// Other is another running instance with the same name; "" where there is none.
+	Other string
+	// Truth is the state that an instance really has; nil where only Status tells.
+	Truth func(id string) provider.State
+	// OtherAccount makes the service answer as it does to a key of another
+	// account: it has none of these instances.
+	OtherAccount func()
 }
 
 // patience bounds the wait for a service that does things later.
@@ -55,6 +62,11 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 		{"a context ends a call", hangs},
 		{"many calls at once", concurrent},
 		{"errors tell who and whom, no secret", tells},
+		{"import lists what is there", imports},
+		{"balance", balance},
+		{"the address is read anew", addresses},
+		{"only the named instance is touched", onlyThis},
+		{"another account's silence is not gone", otherAccount},
 	} {
 		t.Run(check.name, func(t *testing.T) { check.run(t, harness(t)) })
 	}

@@ -1,0 +1,94 @@
+package provider
+
+// The providers that have an API, by name. A new one is a line here.
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// API describes a provider that is reached with a key.
+type API struct {
+	Kind    string // as in provider = "…"
+	Title   string // its own name
+	Env     string // the variable that may hold the key
+	Console string // where a key is made
+	make    func(Options) (driver, error)
+}
+
+// APIs lists them, sorted by Kind.
+func APIs() []API {
+	return []API{
+		{"runpod", "RunPod", "RUNPOD_API_KEY", "https://console.runpod.io/user/settings", newRunPod},
+	}
+}
+
+// FindAPI gives the provider of that kind.
+func FindAPI(kind string) (API, bool) {
+	all := APIs()
+	i := slices.IndexFunc(all, func(a API) bool { return a.Kind == kind })
+	if i < 0 {
+		return API{}, false
+	}
+	return all[i], true
+}
+
+// Kinds are the names, for messages and completion.
+func Kinds() []string {
+	var out []string
+	for _, a := range APIs() {
+		out = append(out, a.Kind)
+	}
+	return out
+}
+
+func envOf(kind string) string {
+	a, ok := FindAPI(kind)
+	if !ok {
+		return strings.ToUpper(kind) + "_API_KEY"
+	}
+	return a.Env
+}
+
+// Options say what a provider with an API is made of.
+type Options struct {
+	Key func() (string, error) // asked before each request
+	// Seen remembers over restarts what the key has seen; nil: for this process.
+	Seen Seen
+	// The rest is for tests: nothing is the provider's own.
+	Base      string
+	Transport http.RoundTripper
+	Sleep     func(context.Context, time.Duration) error
+	Now       func() time.Time
+}
+
+// New makes the provider of that kind. It asks nothing yet: a missing key is an
+// error of the first call.
+func New(kind string, o Options) (Provider, error) {
+	a, ok := FindAPI(kind)
+	if !ok {
+		return nil, fmt.Errorf("the provider %q is not known; there are %s", kind, strings.Join(Kinds(), ", "))
+	}
+	if o.Seen == nil {
+		o.Seen = &seen{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	d, err := a.make(o)
+	if err != nil {
+		return nil, err
+	}
+	who := func() (string, error) {
+		key, err := o.Key()
+		if err != nil {
+			return "", err
+		}
+		return fingerprint(key), nil
+	}
+	return &rented{d: d, who: who, seen: o.Seen}, nil
+}

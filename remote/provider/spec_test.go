@@ -1,0 +1,164 @@
+package provider_test
+
+// Requests and answers of a stand-in are checked against the provider's own
+// OpenAPI document, read from the shared folder and never copied.
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+)
+
+// sharedSpec is the path of a spec; the test is skipped where it is missing.
+func sharedSpec(t testing.TB, name string) string {
+	t.Helper()
+	dir := os.Getenv("RENTOP_SHARED")
+	if dir == "" {
+		for root, _ := os.Getwd(); ; root = filepath.Dir(root) {
+			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+				dir = filepath.Join(root, "..", "shared")
+				break
+			}
+			if root == filepath.Dir(root) {
+				t.Fatal("no go.mod above the test")
+			}
+		}
+	}
+	path := filepath.Join(dir, "specs", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("missing: the recorded spec %s (set RENTOP_SHARED)", path)
+	}
+	return path
+}
+
+// spec checks traffic against an OpenAPI document; prefix is what the server puts
+// before its paths.
+type spec struct {
+	doc    *openapi3.T
+	prefix string
+	passed sync.Map // exchanges that passed: a check costs milliseconds, and stories repeat
+}
+
+// specs are read once: the largest has 600 KB.
+var specs sync.Map
+
+func loadSpec(t testing.TB, name, prefix string) *spec {
+	t.Helper()
+	path := sharedSpec(t, name)
+	if s, ok := specs.Load(path); ok {
+		return s.(*spec)
+	}
+	doc, err := openapi3.NewLoader().LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &spec{doc: doc, prefix: prefix}
+	specs.Store(path, s)
+	return s
+}
+
+// route finds the operation; a template segment matches anything, but a literal
+// one wins.
+func (s *spec) route(r *http.Request) (*routers.Route, map[string]string) {
+	path, ok := strings.CutPrefix(r.URL.Path, s.prefix)
+	if !ok {
+		return nil, nil
+	}
+	var best *routers.Route
+	var params map[string]string
+	for template, item := range s.doc.Paths.Map() {
+		op := item.GetOperation(r.Method)
+		got, ok := match(template, path)
+		if op == nil || !ok || best != nil && len(got) >= len(params) {
+			continue
+		}
+		best, params = &routers.Route{Spec: s.doc, Path: template, PathItem: item, Method: r.Method, Operation: op}, got
+	}
+	return best, params
+}
+
+func match(template, path string) (map[string]string, bool) {
+	a, b := strings.Split(template, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
+	if len(a) != len(b) {
+		return nil, false
+	}
+	params := map[string]string{}
+	for i, seg := range a {
+		if name, ok := strings.CutPrefix(seg, "{"); ok {
+			params[strings.TrimSuffix(name, "}")] = b[i]
+		} else if seg != b[i] {
+			return nil, false
+		}
+	}
+	return params, true
+}
+
+// check returns what is wrong with a request and its answer.
+func (s *spec) check(r *http.Request, body []byte, status int, header http.Header, answer []byte) error {
+	exchange := fmt.Sprint(r.Method, r.URL, string(body), status, header, string(answer))
+	if _, ok := s.passed.Load(exchange); ok {
+		return nil
+	}
+	route, params := s.route(r)
+	if route == nil {
+		return fmt.Errorf("the spec has no %s %s", r.Method, r.URL.Path)
+	}
+	req := r.Clone(context.Background())
+	req.Body, req.GetBody = http.NoBody, nil
+	if len(body) > 0 {
+		req.Body = readCloser{bytes.NewReader(body)}
+	}
+	opt := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true}
+	in := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: opt}
+	if err := openapi3filter.ValidateRequest(req.Context(), in); err != nil {
+		return fmt.Errorf("request %s %s: %w", r.Method, r.URL.Path, err)
+	}
+	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: status, Header: header, Options: opt}
+	out.SetBodyBytes(answer)
+	if err := openapi3filter.ValidateResponse(req.Context(), out); err != nil {
+		return fmt.Errorf("answer %d to %s %s: %w", status, r.Method, r.URL.Path, err)
+	}
+	s.passed.Store(exchange, true)
+	return nil
+}
+
+type readCloser struct{ *bytes.Reader }
+
+func (readCloser) Close() error { return nil }
+
+// TestSpecsCatch proves that the check can fail.
+func TestSpecsCatch(t *testing.T) {
+	s := loadSpec(t, "runpod-rest-v2-openapi.json", "")
+	for _, c := range []struct {
+		what, method, path, body, answer string
+		status                           int
+		bad                              bool
+	}{
+		{"good", "POST", "/v2/pods/a/action", `{"action":"terminate"}`, "", 204, false},
+		{"no such path", "GET", "/v1/pods", "", "{}", 200, true},
+		{"wrong action", "POST", "/v2/pods/a/action", `{"action":"kill"}`, "", 204, true},
+		{"a pod without fields", "GET", "/v2/pods/a", "", `{"id":"a"}`, 200, true},
+		{"wrong type", "GET", "/v2/pods", "", `{"pods":[{"id":7}]}`, 200, true},
+		{"empty list", "GET", "/v2/pods", "", `{"pods":[]}`, 200, false},
+	} {
+		r, err := http.NewRequest(c.method, "http://x"+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		err = s.check(r, []byte(c.body), c.status, http.Header{"Content-Type": {"application/json"}}, []byte(c.answer))
+		if (err != nil) != c.bad {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}
