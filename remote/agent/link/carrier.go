@@ -6,6 +6,7 @@ package link
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -26,6 +27,7 @@ type Options struct {
 	// MaxStripes bounds what Grow asks for; 0 is 8.
 	MaxStripes int
 	Now        func() time.Time // nil: time.Now
+	patience   time.Duration    // with a stripe that does not come; 0: lostAfter
 }
 
 // Carrier is a Link over one or more stripes: byte streams in both directions
@@ -62,6 +64,9 @@ func New(first io.ReadWriteCloser, o Options) *Carrier {
 	if o.MaxStripes == 0 {
 		o.MaxStripes = 8
 	}
+	if o.patience == 0 {
+		o.patience = lostAfter
+	}
 	l := &Carrier{o: o}
 	l.life, l.stop = context.WithCancel(context.Background())
 	l.out.init(o.Now)
@@ -79,14 +84,22 @@ func (l *Carrier) Add(rwc io.ReadWriteCloser) error {
 	s := &stripe{rwc: rwc}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
+	err := l.err
+	l.out.mu.Lock()
+	switch {
+	case err == nil && l.out.closing:
+		err = ErrClosed
+	case err == nil && l.out.stripes == maxStripes:
+		err = fmt.Errorf("a link has at most %d stripes", maxStripes)
+	case err == nil:
+		l.out.stripes++
+	}
+	l.out.mu.Unlock()
+	if err != nil {
 		rwc.Close()
-		return l.err
+		return err
 	}
 	l.stripes = append(l.stripes, s)
-	l.out.mu.Lock()
-	l.out.stripes++
-	l.out.mu.Unlock()
 	l.meter.restart()
 	l.writers.Go(func() { l.write(s) })
 	l.readers.Go(func() { l.read(s) })

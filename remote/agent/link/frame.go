@@ -22,10 +22,13 @@ const (
 	frameMore             // a message's next
 	framePing             // number is the ping's
 	framePong             // the answer; the body says what arrived and when
-	frameBye              // the stripe's last; number is how many frames there were in all
+	frameBye              // the stripe's last; number is how many frames, total how many stripes there were
 )
 
-const pongSize = 16
+const (
+	pongSize   = 16
+	maxStripes = 64
+)
 
 // header is a frame's beginning: type, kind, number (6 bytes), the body's length
 // and the message's (4 each), big endian.
@@ -62,8 +65,8 @@ func parseHeader(b []byte) (header, error) {
 			return header{}, protocolError("a following frame of %d bytes, kind %d, total %d", size, h.kind, total)
 		}
 	case framePing, frameBye:
-		if size != 0 || total != 0 || h.kind != 0 {
-			return header{}, protocolError("a frame of type %d with a body of %d bytes", h.typ, size)
+		if size != 0 || (total != 0) != (h.typ == frameBye) || total > maxStripes || h.kind != 0 {
+			return header{}, protocolError("a frame of type %d with a body of %d bytes, total %d", h.typ, size, total)
 		}
 	case framePong:
 		if size != pongSize || total != 0 || h.kind != 0 {

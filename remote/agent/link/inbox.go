@@ -33,10 +33,13 @@ type inbox struct {
 	joining bool
 	reading bool // the frame that is needed is being read
 	ready   []Message
-	first   int // index in ready
-	sum     int // bytes of ready
+	first   int    // index in ready
+	sum     int    // bytes of ready
+	reached uint64 // how many frames have come, held ones too
 	final   uint64
-	said    bool // final is known
+	stripes int
+	byes    int
+	said    bool // final and stripes are known
 	drop    bool // nobody takes messages any more
 	err     error
 }
@@ -113,6 +116,7 @@ func (b *inbox) now(h header, r io.Reader) error {
 	if err != nil {
 		return cut(err)
 	}
+	b.reached++
 	b.advance(h)
 	err = b.catchUp()
 	b.moved.Broadcast()
@@ -131,6 +135,7 @@ func (b *inbox) later(h header, r io.Reader) error {
 		return cut(err)
 	}
 	b.held[h.number] = ahead{h, body}
+	b.reached++
 	if h.number > b.next {
 		return nil
 	}
@@ -187,19 +192,31 @@ func (b *inbox) advance(h header) {
 	b.message, b.joining = Message{}, false
 }
 
-// bye notes how many frames the other side has sent in all.
-func (b *inbox) bye(final uint64) error {
+// bye notes how many frames the other side has sent in all, over how many stripes.
+// missing says that some have yet to come, on a stripe that is not added yet.
+func (b *inbox) bye(h header) (missing bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if final < b.next || b.said && final != b.final {
-		return protocolError("an end after %d frames, %d have come", final, b.next)
+	if h.number < b.next || b.said && (h.number != b.final || h.total != b.stripes) {
+		return false, protocolError("an end after %d frames, %d have come", h.number, b.next)
 	}
-	b.final, b.said = final, true
-	if b.next == final && b.joining {
-		return protocolError("an end in the middle of a message")
-	}
+	b.final, b.stripes, b.said = h.number, h.total, true
+	b.byes++
 	b.moved.Broadcast()
-	return nil
+	switch {
+	case b.next == b.final && b.joining:
+		return false, protocolError("an end in the middle of a message")
+	case b.byes > b.stripes, b.byes == b.stripes && b.reached < b.final:
+		return false, protocolError("%d ends of %d stripes, and %d frames of %d", b.byes, b.stripes, b.reached, b.final)
+	}
+	return b.byes < b.stripes, nil
+}
+
+// over tells whether all has come.
+func (b *inbox) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.said && b.reached == b.final
 }
 
 // discard throws away what has come and will come.

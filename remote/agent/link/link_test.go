@@ -383,8 +383,9 @@ func TestHostile(t *testing.T) {
 		"a frame twice":         append(frame(header{typ: frameFirst, size: 5, total: 5}, 5), frame(header{typ: frameFirst, size: 5, total: 5}, 5)...),
 		"a held frame twice":    append(frame(header{typ: frameFirst, number: 7, size: 5, total: 5}, 5), frame(header{typ: frameFirst, number: 7, size: 5, total: 5}, 5)...),
 		"a following in held":   append(frame(header{typ: frameMore, number: 1, size: 5}, 5), frame(header{typ: frameFirst, size: 5, total: 5}, 5)...),
-		"an end before its end": append(frame(header{typ: frameFirst, size: 5, total: 5}, 5), frame(header{typ: frameBye}, 0)...),
-		"an end in a message":   append(frame(header{typ: frameFirst, size: 5, total: 9}, 5), frame(header{typ: frameBye, number: 1}, 0)...),
+		"an end before its end": append(frame(header{typ: frameFirst, size: 5, total: 5}, 5), frame(header{typ: frameBye, total: 1}, 0)...),
+		"an end in a message":   append(frame(header{typ: frameFirst, size: 5, total: 9}, 5), frame(header{typ: frameBye, number: 1, total: 1}, 0)...),
+		"an end with a gap":     append(frame(header{typ: frameFirst, size: 5, total: 5}, 5), frame(header{typ: frameBye, number: 2, total: 1}, 0)...),
 		"the unsent arrived":    frame(header{typ: framePong, number: 1, size: pongSize}, 7),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -588,10 +589,10 @@ func FuzzLink(f *testing.F) {
 	}
 	f.Add(frame(header{typ: frameFirst, size: 3, total: 3}, "abc"), []byte{})
 	f.Add(frame(header{typ: frameFirst, number: 1, size: 3, total: 3}, "abc"), frame(header{typ: frameFirst, size: 1, total: 1}, "x"))
-	f.Add(append(frame(header{typ: framePing, number: 9}, ""), frame(header{typ: frameBye}, "")...), frame(header{typ: frameBye}, ""))
+	f.Add(append(frame(header{typ: framePing, number: 9}, ""), frame(header{typ: frameBye, total: 2}, "")...), frame(header{typ: frameBye, total: 2}, ""))
 	f.Add(frame(header{typ: framePong, number: 1, size: 16}, "0123456789abcdef"), []byte{1, 2})
 	f.Fuzz(func(t *testing.T, one, two []byte) {
-		l := New(given{bytes.NewReader(one)}, Options{})
+		l := New(given{bytes.NewReader(one)}, Options{patience: time.Millisecond})
 		l.Add(given{bytes.NewReader(two)})
 		got := 0
 		for {

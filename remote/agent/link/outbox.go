@@ -178,7 +178,7 @@ func (o *outbox) take(s *stripe) (control []byte, c chunk, bye bool, err error) 
 			return control, c, false, nil
 		case len(o.queue) == 0 && o.closing:
 			var b [headerSize]byte
-			header{typ: frameBye, number: o.next}.put(b[:])
+			header{typ: frameBye, number: o.next, total: o.stripes}.put(b[:])
 			return append(control, b[:]...), chunk{}, true, nil
 		case len(control) > 0:
 			return control, chunk{}, false, nil

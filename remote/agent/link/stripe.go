@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"time"
 )
 
 // readAhead is small: a body longer than it is read without a copy.
@@ -83,7 +84,27 @@ func (l *Carrier) frames(s *stripe, r *bufio.Reader) error {
 				return err
 			}
 		case frameBye:
-			return l.in.bye(h.number)
+			missing, err := l.in.bye(h)
+			if missing {
+				l.expect()
+			}
+			return err
 		}
 	}
+}
+
+// expect ends the link where the other side has said that it is done, but a stripe
+// that it used never comes.
+func (l *Carrier) expect() {
+	l.others.Go(func() {
+		t := time.NewTimer(l.o.patience)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			if !l.in.over() {
+				l.fail(ErrCut)
+			}
+		case <-l.life.Done():
+		}
+	})
 }
