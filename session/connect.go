@@ -128,6 +128,7 @@ func (s *Session) connectOnce() error {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 
+	s.link.dialed(conn)
 	s.set(Connecting, phrase.Say("state.probe"))
 	facts, err := remote.Probe(ctx, conn)
 	if err != nil {
@@ -185,7 +186,12 @@ func (s *Session) dial(ctx context.Context) (*remote.Conn, error) {
 	}
 	s.send(func(st *state) { st.address = ep.Address() })
 	var ask remote.Asker = asker{s}
+	var limit remote.Throttle
+	if !s.f.opt.Live { // a transfer uses this connection itself
+		limit = s.limit
+	}
 	return remote.Dial(ctx, ep, remote.DialOptions{
+		Throttle: limit,
 		Instance: s.cfg().Name, UID: s.uid, Ask: ask, Secrets: s.f.opt.Secrets, HostKeys: s.f.keys,
 		Memory: s.memory, AcceptHostKey: s.f.opt.AcceptHostKey,
 		OnStage:  func(stage string) { s.set(Connecting, sayStage(stage)) },
@@ -236,18 +242,4 @@ func (s *Session) heard(h remote.Health) {
 			st.become(Live, nil, s.f.opt.Now())
 		}
 	})
-}
-
-// dialBulk opens a connection for a transfer alone, so that telemetry and the
-// terminal stay quick. It asks nothing: the first connection has the answers.
-func (s *Session) dialBulk(ctx context.Context) (*remote.Conn, *remote.Facts, error) {
-	conn, facts, err := s.connected(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	bulk, err := conn.AgainThrottled(ctx, s.limit)
-	if err != nil {
-		return nil, nil, unreachable{fmt.Errorf("%s: open a connection for the transfer: %w", s.cfg().Name, err)}
-	}
-	return bulk, facts, nil
 }

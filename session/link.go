@@ -12,6 +12,7 @@ import (
 type link struct {
 	mu      stdsync.Mutex
 	conn    *remote.Conn
+	fresh   *remote.Conn // dialed; what is there has not been looked at yet
 	facts   *remote.Facts
 	err     error // of the last failed attempt
 	failed  int   // attempts that failed
@@ -29,45 +30,62 @@ func (l *link) set(change func()) {
 	l.mu.Unlock()
 }
 
+// dialed says that there is a connection of which nothing is known yet.
+func (l *link) dialed(c *remote.Conn) {
+	l.set(func() { l.fresh, l.facts = c, nil })
+}
+
 func (l *link) up(c *remote.Conn, f *remote.Facts) {
 	l.set(func() { l.conn, l.facts, l.err, l.final = c, f, nil, false })
 }
 
 func (l *link) down(err error, final bool) {
 	l.set(func() {
-		l.conn, l.err, l.final = nil, err, final
+		l.conn, l.fresh, l.err, l.final = nil, nil, err, final
 		l.failed++
 	})
 }
 
 // lost says that a connection has ended: no attempt has failed yet.
 func (l *link) lost(err error) {
-	l.set(func() { l.conn, l.err, l.final = nil, err, false })
+	l.set(func() { l.conn, l.fresh, l.err, l.final = nil, nil, err, false })
 }
 
 // now is the connection; nil where there is none or it has ended.
 func (l *link) now() (*remote.Conn, *remote.Facts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.living(), l.facts
+	return l.living(false), l.facts
+}
+
+// early is the connection, looked at or not; nil where there is none.
+func (l *link) early() *remote.Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.living(true)
 }
 
 // living is the connection as long as it lives: between its end and lost, nobody
 // shall get it again.
-func (l *link) living() *remote.Conn {
-	if l.conn == nil || l.conn.Err() != nil {
+func (l *link) living(early bool) *remote.Conn {
+	c := l.conn
+	if c == nil && early {
+		c = l.fresh
+	}
+	if c == nil || c.Err() != nil {
 		return nil
 	}
-	return l.conn
+	return c
 }
 
 // wait gives the connection. It returns the reason as soon as an attempt failed
-// for good, or for any reason where patient is false.
-func (l *link) wait(ctx context.Context, patient bool) (*remote.Conn, *remote.Facts, error) {
+// for good, or for any reason where patient is false. With early it takes one that
+// has not been looked at: its facts are nil.
+func (l *link) wait(ctx context.Context, patient, early bool) (*remote.Conn, *remote.Facts, error) {
 	l.mu.Lock()
 	failed := l.failed
 	for {
-		conn, facts, err, final, n, ch := l.living(), l.facts, l.err, l.final, l.failed, l.changed
+		conn, facts, err, final, n, ch := l.living(early), l.facts, l.err, l.final, l.failed, l.changed
 		l.mu.Unlock()
 		switch {
 		case conn != nil:

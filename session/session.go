@@ -40,6 +40,7 @@ type Session struct {
 	start  stdsync.Once // keepConnected runs once
 
 	queue   transferQueue
+	bulk    bulk        // the connection for files, between two transfers
 	limit   *sync.Limit // of its transfers
 	release releaseSlot
 }
@@ -140,6 +141,7 @@ func (s *Session) View() View { return *s.view.Load() }
 
 // loop owns the state until the session ends.
 func (s *Session) loop() {
+	defer s.bulk.close()
 	defer s.owned.Wait()
 	defer s.cancel()
 	st := &state{State: Idle, Reason: phrase.Say("state.idle"), Since: s.f.opt.Now(), address: address(s.cfg()), urgent: true}
@@ -234,7 +236,22 @@ func (s *Session) connected(ctx context.Context) (*remote.Conn, *remote.Facts, e
 	s.Nudge()
 	ctx, stop := withEnd(ctx, s.ctx)
 	defer stop()
-	conn, facts, err := s.link.wait(ctx, s.f.opt.Live)
+	return s.await(ctx, false)
+}
+
+// dialed is connected for those who need not know what is there: it saves a
+// command the time of looking.
+func (s *Session) dialed(ctx context.Context) (*remote.Conn, *remote.Facts, error) {
+	if s.link.early() == nil {
+		s.Nudge()
+	}
+	ctx, stop := withEnd(ctx, s.ctx)
+	defer stop()
+	return s.await(ctx, true)
+}
+
+func (s *Session) await(ctx context.Context, early bool) (*remote.Conn, *remote.Facts, error) {
+	conn, facts, err := s.link.wait(ctx, s.f.opt.Live, early)
 	if err != nil {
 		return nil, nil, unreachable{fmt.Errorf("%s: %w", s.cfg().Name, err)}
 	}

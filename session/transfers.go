@@ -44,28 +44,6 @@ func (s *Session) spec(t TransferSpec) (sync.Spec, error) {
 	}, nil
 }
 
-// openTransport opens a connection for bulk and the best transport over it.
-func (s *Session) openTransport(ctx context.Context) (sync.Transport, error) {
-	conn, facts, err := s.dialBulk(ctx)
-	if err != nil {
-		return nil, err
-	}
-	tr, err := sync.Open(ctx, conn, facts)
-	if err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("%s: %w", s.cfg().Name, err)
-	}
-	return closing{tr, conn}, nil
-}
-
-// closing is a transport that owns its connection.
-type closing struct {
-	sync.Transport
-	conn *remote.Conn
-}
-
-func (c closing) Close() error { return errors.Join(c.Transport.Close(), c.conn.Close()) }
-
 // PlanTransfer says what a transfer would do.
 func (s *Session) PlanTransfer(ctx context.Context, t TransferSpec) (*sync.Plan, error) {
 	spec, err := s.spec(t)
@@ -78,6 +56,7 @@ func (s *Session) PlanTransfer(ctx context.Context, t TransferSpec) (*sync.Plan,
 	}
 	defer tr.Close()
 	plan, err := sync.MakePlan(ctx, tr, spec, nil)
+	served(tr, err)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.cfg().Name, err)
 	}
@@ -121,8 +100,12 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 		}
 		part, err := sync.Execute(ctx, tr, plan, report)
 		res = added(res, part)
+		served(tr, err)
 		return orCut(tr, err)
 	})
+	if err == nil && !s.f.opt.Live {
+		_, _, _ = s.connected(ctx) // a command looks at the instance meanwhile; the meter wants what it found
+	}
 	if res != nil {
 		if rerr := s.remember(context.WithoutCancel(ctx), spec, res); err == nil {
 			err = rerr
@@ -137,7 +120,7 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 // hangUpWith ends a transport's connection when ctx ends: what is on its way then
 // would have to pass a slow link first.
 func hangUpWith(ctx context.Context, t sync.Transport) (stop func()) {
-	c, ok := t.(closing)
+	c, ok := t.(*carriage)
 	if !ok {
 		return func() {}
 	}
@@ -153,7 +136,7 @@ func (s *Session) pushed() (*sync.Record, error) {
 // orCut says that err came from a connection that ended, so that the transfer
 // goes on over a new one.
 func orCut(t sync.Transport, err error) error {
-	c, ok := t.(closing)
+	c, ok := t.(*carriage)
 	if err == nil || !ok || c.conn.Err() == nil || errors.Is(err, remote.ErrCut) {
 		return err
 	}
