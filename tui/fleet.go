@@ -15,8 +15,8 @@ import (
 )
 
 // Fleet is what the screens draw and what they ask to act. [Over] makes one of
-// session's. View, Changed, Answer, Keep and Nudge never block; the others are
-// called in the background.
+// session's. View, Changed, Answer, Keep, Nudge and those about a transfer in the
+// queue never block; the others are called in the background.
 type Fleet interface {
 	View() *session.FleetView
 	Changed() <-chan struct{}
@@ -43,6 +43,10 @@ type Fleet interface {
 	PlanTransfer(ctx context.Context, instance string, spec session.TransferSpec) (*sync.Plan, error)
 	StartTransfer(instance string, spec session.TransferSpec) (int, error)
 	CancelTransfer(instance string, id int)
+	PauseTransfer(instance string, id int, on bool)
+	MoveTransfer(instance string, id int, forward bool) bool
+	LimitTransfers(instance string, bytesPerSecond int64)
+	Outline(instance string, d sync.Direction, p *sync.Plan) session.Outline
 
 	StartRelease(instance string, goal release.Goal) error
 	Decide(instance string, d release.Decision) error

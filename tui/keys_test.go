@@ -189,7 +189,7 @@ func TestLogBufferIsBounded(t *testing.T) {
 
 func TestSyncPlansFirst(t *testing.T) {
 	d := drive(t, sample(), "en", 80, 24)
-	d.press("s", "p").heard("plan a100-tune push . ~/project delete=false").see("2 files", "src/train.py", "412 unchanged")
+	d.press("s", "p").heard("plan a100-tune push . ~/project delete=false").see("1 new", "1 changed", "src/train.py", "412 unchanged", "≤ 5s at the 1.0M/s last measured", "traffic ≤ ¥0.12")
 	d.press("enter").heard("transfer a100-tune push delete=false")
 	// What would be removed is listed, then asked for.
 	d.press("p", "d").see("old/run-1.log", "1 to be removed").press("enter").see("is removed on a100-tune")
@@ -200,6 +200,24 @@ func TestSyncPlansFirst(t *testing.T) {
 	d.press("enter", "y").heard("transfer a100-tune push delete=true verify=false shown=[old/run-1.log]")
 	d.press("j", "j", "x", "y").heard("cancel a100-tune 2")
 	d.press("n", "'x").see("Copy folders")
+	// Where nothing was measured, nothing is made up.
+	d.press("esc", "P").see("time ?", "traffic ?")
+}
+
+// The queue is ordered, paused and limited by keys, and by name in the palette.
+func TestTransferQueue(t *testing.T) {
+	d := drive(t, sample(), "en", 120, 40)
+	d.press("s").see("limited to 4.0M/s", "paused", "queued", "2.0G on the wire (67 %)", "512M there already", "slower: commands cannot run")
+	d.press("j", "j", "space").heard("pause a100-tune 2 true")
+	d.press("j", "space").heard("pause a100-tune 3 false")
+	d.press("j", "K").heard("move a100-tune 4 true").press("J").heard("move a100-tune")
+	d.press("b").see("Limit the transfers of a100-tune", "4096K").press("ctrl+u", "'fast", "enter").see("is no rate")
+	d.press("ctrl+u", "'20M", "enter").heard("limit a100-tune 20971520").not("is no rate")
+	d.press("b", "ctrl+u", "enter").heard("limit a100-tune 0")
+	d.press(":", "'limittransfers", "enter").see("Limit the transfers")
+	d.press("esc")
+	d.opt.Readonly = true
+	d.press("space").see("pause: rentop was started read-only")
 }
 
 func TestRelease(t *testing.T) {
@@ -251,7 +269,7 @@ func TestQuestions(t *testing.T) {
 
 func TestQuitAsksWhileFilesMove(t *testing.T) {
 	d := drive(t, sample(), "en", 80, 24)
-	d.press("q").see("A transfer is running")
+	d.press("q").see("3 transfers are running")
 	if d.quit {
 		t.Error("it left while files moved")
 	}

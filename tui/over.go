@@ -45,6 +45,36 @@ func (o over) CancelTransfer(instance string, id int) {
 	}
 }
 
+func (o over) PauseTransfer(instance string, id int, on bool) {
+	s, err := o.f.Session(instance)
+	switch {
+	case err != nil:
+	case on:
+		s.PauseTransfer(id)
+	default:
+		s.ResumeTransfer(id)
+	}
+}
+
+func (o over) MoveTransfer(instance string, id int, forward bool) bool {
+	s, err := o.f.Session(instance)
+	return err == nil && s.MoveTransfer(id, forward)
+}
+
+func (o over) LimitTransfers(instance string, bytesPerSecond int64) {
+	if s, err := o.f.Session(instance); err == nil {
+		s.LimitTransfers(bytesPerSecond)
+	}
+}
+
+func (o over) Outline(instance string, d sync.Direction, p *sync.Plan) session.Outline {
+	s, err := o.f.Session(instance)
+	if err != nil {
+		return session.Outline{}
+	}
+	return s.Outline(d, p)
+}
+
 // on calls f with an instance's session.
 func on[T any](o over, instance string, f func(*session.Session) (T, error)) (T, error) {
 	s, err := o.f.Session(instance)

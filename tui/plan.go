@@ -11,17 +11,19 @@ import (
 	"rentop/sync"
 	"rentop/themes"
 	"rentop/tui/cell"
+	"rentop/tui/text"
 )
 
 type planDialog struct {
-	a    *app
-	name string
-	spec session.TransferSpec
-	p    *sync.Plan // nil while it is made
-	err  string
-	turn int
-	off  int
-	room int
+	a       *app
+	name    string
+	spec    session.TransferSpec
+	p       *sync.Plan // nil while it is made
+	outline session.Outline
+	err     string
+	turn    int
+	off     int
+	room    int
 }
 
 func (d *planDialog) title() string {
@@ -35,11 +37,11 @@ func (d *planDialog) title() string {
 func (d *planDialog) paste(string) {}
 
 func (d *planDialog) size(w, h int) (int, int) {
-	n := 5
+	n := 6
 	if d.p != nil {
-		n = 5 + len(d.p.Actions) + len(d.p.Deletes)
+		n = 6 + len(d.p.Actions) + len(d.p.Deletes)
 	}
-	return min(w, 110), min(max(n, 7), h)
+	return min(w, 110), min(max(n, 8), h)
 }
 
 // row is line i of the list: what is removed stands first, where it is seen.
@@ -77,28 +79,20 @@ func (d *planDialog) draw(b cell.Area) {
 		}
 		return
 	}
-	p := d.p
-	files, skips := 0, 0
-	for i := range p.Actions {
-		switch p.Actions[i].Op {
-		case sync.Send:
-			files++
-		case sync.Skip:
-			skips++
-		}
+	p, o := d.p, &d.outline
+	pen := b.Pen(0, 0).Put(a.th.Strong, a.T("plan.new", o.New)).Put(a.th.Strong, "   "+a.T("plan.changed", o.Changed)).Put(a.th.Text, "   "+size(float64(p.Bytes)))
+	if o.Deleted > 0 {
+		pen.Put(a.th.Bad, "   "+a.N("plan.deletes", o.Deleted))
 	}
-	pen := b.Pen(0, 0).Put(a.th.Strong, a.N("plan.send", files)).Put(a.th.Text, " "+size(float64(p.Bytes))).
-		Put(a.th.Dim, "   "+a.T("plan.same", p.Unchanged))
+	if o.Skipped > 0 {
+		pen.Put(a.th.Warn, "   "+a.N("plan.skips", o.Skipped))
+	}
+	pen.Put(a.th.Dim, "   "+a.T("plan.same", p.Unchanged))
 	if p.Ignored > 0 {
 		pen.Put(a.th.Dim, "   "+a.T("plan.ignored", p.Ignored))
 	}
-	if n := len(p.Deletes); n > 0 {
-		pen.Put(a.th.Bad, "   "+a.N("plan.deletes", n))
-	}
-	if skips > 0 {
-		pen.Put(a.th.Warn, "   "+a.N("plan.skips", skips))
-	}
-	y := 2
+	b.Put(0, 1, a.th.Dim, a.takes(&o.Estimate))
+	y := 3
 	if p.Refused != nil {
 		for _, s := range cell.Wrap(a.gl.Alert+" "+p.Refused.Error()+" "+a.T("plan.force"), b.W) {
 			b.Put(0, y-1, a.th.Bad, s)
@@ -118,6 +112,21 @@ func (d *planDialog) draw(b cell.Area) {
 	if more := n - d.off - d.room; more > 0 {
 		b.Right(0, b.H-1, b.W, a.th.Dim, a.gl.Down+a.T("more", more))
 	}
+}
+
+// takes says how long at most, at which rate, and what for the traffic.
+func (l *look) takes(e *session.Estimate) string {
+	took, traffic := "?", money(e.Traffic)
+	if e.Traffic != nil && e.Traffic.Sign() > 0 {
+		traffic = l.T("plan.atmost", traffic)
+	}
+	switch {
+	case e.Took != nil && e.Limited:
+		took = l.T("plan.limited", l.T("plan.atmost", text.Dur(*e.Took)), speed(e.Rate))
+	case e.Took != nil:
+		took = l.T("plan.measured", l.T("plan.atmost", text.Dur(*e.Took)), speed(e.Rate))
+	}
+	return l.T("plan.takes", took, traffic)
 }
 
 func (d *planDialog) action(r cell.Area, x sync.Action, gone bool) {

@@ -88,10 +88,13 @@ func sample() *session.FleetView {
 			{ID: "j0", Name: "old", Command: "sleep 1", State: tmux.Lost, Why: "the instance restarted at 09:12", StartedAt: noon.Add(-50 * time.Hour), LogSize: 0},
 		},
 		Running: 1, Saved: session.Saved{Known: true, At: noon},
-		Syncs: []session.SyncPair{{Local: ".", Remote: "~/project"}, {Local: "./结果", Remote: "~/project/out"}},
+		Limit: 4 << 20, Syncs: []session.SyncPair{{Local: ".", Remote: "~/project"}, {Local: "./结果", Remote: "~/project/out"}},
 		Transfer: []session.TransferView{
-			{ID: 1, Direction: treesync.Push, Local: ".", Remote: "~/project", Result: &treesync.Result{Sent: make([]treesync.Entry, 412), Bytes: 88 << 20, Took: 9 * time.Second, Verified: true}},
-			{ID: 2, Direction: treesync.Pull, Local: "./out", Remote: "~/project/out", Progress: treesync.Progress{Stage: "send", Files: 12, FilesAll: 40, Bytes: 3 << 30, BytesAll: 8 << 30, Rate: 84e6, Left: 61 * time.Second, Transport: "sftp", Current: "ckpt/step-18000.safetensors"}},
+			{ID: 1, Direction: treesync.Push, Local: ".", Remote: "~/project", Result: &treesync.Result{Sent: make([]treesync.Entry, 412), Bytes: 88 << 20, Wire: 21 << 20, Reused: 40 << 20, Took: 9 * time.Second, Verified: true}},
+			{ID: 2, Direction: treesync.Pull, Local: "./out", Remote: "~/project/out", Progress: treesync.Progress{Stage: "send", Files: 12, FilesAll: 40, Bytes: 3 << 30, BytesAll: 8 << 30, Rate: 84e6, Left: 61 * time.Second, Wire: 2 << 30, Reused: 512 << 20,
+				Transport: "sftp", WhySlower: "commands cannot run as needed: nothing is compressed", Current: "ckpt/step-18000.safetensors"}},
+			{ID: 3, Direction: treesync.Push, Local: "./data", Remote: "~/data", Paused: true, Progress: treesync.Progress{Stage: "send", Files: 1, FilesAll: 9, Bytes: 1 << 30, BytesAll: 4 << 30, Left: -1}},
+			{ID: 4, Direction: treesync.Push, Local: ".", Remote: "~/project", Progress: treesync.Progress{Stage: "queued", Left: -1}},
 		},
 		CanStop: true, CanStart: true, CanDestroy: true, CanSnapshot: true,
 	}
@@ -302,7 +305,20 @@ func (f *fake) PlanTransfer(_ context.Context, i string, s session.TransferSpec)
 func (f *fake) StartTransfer(i string, s session.TransferSpec) (int, error) {
 	return 3, f.note("transfer %s %s delete=%v verify=%v shown=%v", i, s.Direction, s.Delete, s.Verify, s.Shown)
 }
-func (f *fake) CancelTransfer(i string, id int) { f.note("cancel %s %d", i, id) }
+func (f *fake) CancelTransfer(i string, id int)         { f.note("cancel %s %d", i, id) }
+func (f *fake) PauseTransfer(i string, id int, on bool) { f.note("pause %s %d %v", i, id, on) }
+func (f *fake) MoveTransfer(i string, id int, forward bool) bool {
+	return f.note("move %s %d %v", i, id, forward) == nil
+}
+func (f *fake) LimitTransfers(i string, n int64) { f.note("limit %s %d", i, n) }
+func (f *fake) Outline(_ string, d treesync.Direction, p *treesync.Plan) session.Outline {
+	o := session.Outline{New: 1, Changed: 1, Skipped: 1, Deleted: len(p.Deletes), Bytes: p.Bytes, Unchanged: p.Unchanged}
+	if d == treesync.Push {
+		took := 5 * time.Second
+		o.Estimate = session.Estimate{Rate: 1 << 20, Took: &took, Traffic: cny(12)}
+	}
+	return o
+}
 func (f *fake) StartRelease(i string, g release.Goal) error {
 	return f.note("release %s %s", i, g)
 }

@@ -11,9 +11,7 @@ import (
 
 	"rentop/session"
 	"rentop/sync"
-	"rentop/themes"
 	"rentop/tui/cell"
-	"rentop/tui/text"
 )
 
 type syncScreen struct {
@@ -36,6 +34,10 @@ func (s *syncScreen) actions() []action {
 		{id: "pull", keys: []string{"P", "l"}, foot: true, why: s.whyNotPull, do: func() tea.Cmd { return s.plan(sync.Pull) }},
 		{id: "other", keys: []string{"n"}, foot: true, why: s.whyNotPull, do: s.other},
 		{id: "canceltransfer", keys: []string{"x"}, foot: true, why: s.whyNotCancel, do: s.cancel},
+		{id: "pausetransfer", keys: []string{"space"}, foot: true, why: s.whyNotChange, do: s.pause},
+		{id: "limittransfers", keys: []string{"b"}, foot: true, why: s.whyReadonly, do: s.limit},
+		{id: "sooner", keys: []string{"K", "shift+up"}, why: s.whyNotChange, do: s.reorder(true)},
+		{id: "later", keys: []string{"J", "shift+down"}, why: s.whyNotChange, do: s.reorder(false)},
 		{id: "down", keys: []string{"j", "down"}, do: s.move(1)},
 		{id: "up", keys: []string{"k", "up"}, do: s.move(-1)},
 		{id: "first", keys: []string{"g", "home"}, do: s.move(-1 << 20)},
@@ -43,15 +45,13 @@ func (s *syncScreen) actions() []action {
 	}
 }
 
-// lines are the pairs, and the transfers newest first.
+// lines are the pairs, and the transfers in the order of inOrder.
 func (s *syncScreen) lines() (pairs []session.SyncPair, moves []*session.TransferView) {
 	v := s.a.session(s.name)
 	if v == nil {
 		return nil, nil
 	}
-	for i := len(v.Transfer) - 1; i >= 0; i-- {
-		moves = append(moves, &v.Transfer[i])
-	}
+	moves = inOrder(v.Transfer)
 	s.at = min(max(s.at, 0), max(len(v.Syncs)+len(moves)-1, 0))
 	return v.Syncs, moves
 }
@@ -69,7 +69,7 @@ func (s *syncScreen) selected() (session.SyncPair, bool) {
 	return session.SyncPair{}, false
 }
 
-// transfer is the one under the cursor, else the newest that runs.
+// transfer is the one under the cursor, else the first that has not ended.
 func (s *syncScreen) transfer() *session.TransferView {
 	pairs, moves := s.lines()
 	if i := s.at - len(pairs); i >= 0 && i < len(moves) && moving(moves[i]) {
@@ -82,8 +82,6 @@ func (s *syncScreen) transfer() *session.TransferView {
 	}
 	return nil
 }
-
-func moving(t *session.TransferView) bool { return t.Result == nil && t.Err == "" && !t.Cancelled }
 
 func (s *syncScreen) move(n int) func() tea.Cmd {
 	return func() tea.Cmd { s.at += n; s.lines(); return nil }
@@ -119,6 +117,65 @@ func (s *syncScreen) cancel() tea.Cmd {
 	s.a.push(newConfirm(s.a, s.a.T("canceltransfer.title"), s.a.T("canceltransfer.what"), func() tea.Cmd {
 		return s.a.act("", func(context.Context) error { s.a.fleet.CancelTransfer(name, id); return nil })
 	}))
+	return nil
+}
+
+func (s *syncScreen) whyReadonly() string {
+	if s.a.opt.Readonly {
+		return s.a.T("why.readonly")
+	}
+	return ""
+}
+
+func (s *syncScreen) whyNotChange() string {
+	if why := s.whyReadonly(); why != "" {
+		return why
+	}
+	return s.whyNotCancel()
+}
+
+// pause stops a transfer for now, or lets it go on.
+func (s *syncScreen) pause() tea.Cmd {
+	t := s.transfer()
+	id, name, on := t.ID, s.name, !t.Paused
+	return s.a.act("", func(context.Context) error { s.a.fleet.PauseTransfer(name, id, on); return nil })
+}
+
+// reorder moves a waiting transfer, and the cursor with it.
+func (s *syncScreen) reorder(forward bool) func() tea.Cmd {
+	return func() tea.Cmd {
+		t := s.transfer()
+		if !s.a.fleet.MoveTransfer(s.name, t.ID, forward) {
+			s.a.say(warn, s.a.T("sync.nomove"))
+			return nil
+		}
+		if pairs, _ := s.lines(); s.at >= len(pairs) {
+			if s.at++; forward {
+				s.at -= 2
+			}
+		}
+		return nil
+	}
+}
+
+// limit asks for the rate of this instance's transfers.
+func (s *syncScreen) limit() tea.Cmd {
+	a, name := s.a, s.name
+	now := ""
+	if v := a.session(name); v != nil && v.Limit > 0 {
+		now = fmt.Sprintf("%dK", v.Limit>>10)
+	}
+	f := &form{a: a, verb: "limit.set", head: a.T("limit.title", name), intro: a.T("limit.intro"), entries: []entry{{id: "limit.rate", f: newSelected(now)}}}
+	f.entries[0].f.ghost = a.example("20M")
+	f.done = func(v map[string]string) (string, tea.Cmd) {
+		n, err := sync.ParseLimit(v["limit.rate"])
+		if err != nil {
+			return err.Error(), nil
+		}
+		a.shut()
+		return "", a.act("", func(context.Context) error { a.fleet.LimitTransfers(name, n); return nil })
+	}
+	a.push(f)
 	return nil
 }
 
@@ -198,12 +255,20 @@ func (s *syncScreen) draw(b cell.Area) {
 	}
 	if len(moves) > 0 {
 		p.gap()
-		head("sync.transfers")
+		p.add(func(r cell.Area) {
+			pen := r.Pen(3, 0).Put(a.th.Heading, a.T("sync.transfers"))
+			if v.Limit > 0 {
+				pen.Put(a.th.Warn, "   "+a.T("sync.limit", speed(float64(v.Limit))))
+			}
+		})
 	}
 	for i, m := range moves {
 		selectable(len(pairs)+i, func(r cell.Area) { a.transferLine(r, m) })
-		if moving(m) || m.Err != "" {
+		if begun(m) || m.Err != "" {
 			p.add(func(r cell.Area) { a.transferDetail(r.Sub(5, 0, r.W-6, 1), m) })
+		}
+		for _, words := range a.transferWire(m) {
+			p.text(b.W-6, 5, a.th.Dim, words)
 		}
 		if m.Result != nil {
 			for _, f := range head3(m.Result.Failed) {
@@ -225,100 +290,6 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// transferRows adds an instance's transfers to its page: those that move, and the last.
-func (p *page) transferRows(l *look, s *session.View, w int) {
-	shown := 0
-	for i := len(s.Transfer) - 1; i >= 0 && shown < 4; i-- {
-		t := &s.Transfer[i]
-		if !moving(t) && shown > 0 {
-			continue
-		}
-		shown++
-		label := ""
-		if shown == 1 {
-			label = l.T("act.sync")
-		}
-		p.add(func(r cell.Area) {
-			r.PutIn(0, 0, gutter-1, l.th.Heading, label)
-			l.transferLine(r.Sub(gutter, 0, r.W-gutter, 1), t)
-		})
-		if moving(t) {
-			p.add(func(r cell.Area) { l.transferDetail(r.Sub(gutter+2, 0, r.W-gutter-2, 1), t) })
-		}
-	}
-}
-
-// transferLine is one transfer: what, how far, how fast.
-func (l *look) transferLine(r cell.Area, t *session.TransferView) {
-	sign, from, to := l.gl.Up, t.Local, t.Remote
-	if t.Direction == sync.Pull {
-		sign, from, to = l.gl.Down, t.Remote, t.Local
-	}
-	state, st := l.transferState(t)
-	r.Put(0, 0, l.th.Accent, sign)
-	w := cell.Width(state)
-	r.Right(0, 0, r.W, st, state)
-	r.PutIn(2, 0, r.W-w-5, l.th.Text, from+" "+l.gl.Arrow+" "+to)
-}
-
-func (l *look) transferState(t *session.TransferView) (string, themes.Style) {
-	switch {
-	case t.Cancelled:
-		return l.gl.No + " " + l.T("transfer.cancelled"), l.th.Dim
-	case t.Err != "":
-		return l.gl.No + " " + l.T("transfer.failed"), l.th.Bad
-	case t.Result != nil && len(t.Result.Failed) > 0:
-		return l.gl.No + " " + l.N("transfer.failures", len(t.Result.Failed)), l.th.Bad
-	case t.Result != nil:
-		s := l.gl.Yes + " " + l.N("transfer.done", len(t.Result.Sent), size(float64(t.Result.Bytes)), text.Dur(t.Result.Took))
-		if t.Result.Verified {
-			s += " " + l.gl.Dot + " " + l.T("transfer.verified")
-		}
-		return s, l.th.Good
-	}
-	return l.stage(t.Progress.Stage), l.th.Text
-}
-
-func (l *look) stage(s string) string {
-	if l.tx.Has("stage." + s) {
-		return l.T("stage." + s)
-	}
-	return s
-}
-
-// transferDetail is the bar with its numbers, or the error.
-func (l *look) transferDetail(r cell.Area, t *session.TransferView) {
-	if t.Err != "" {
-		r.Put(0, 0, l.th.Bad, t.Err)
-		return
-	}
-	p := &t.Progress
-	words := fmt.Sprintf("%s/%s", size(float64(p.Bytes)), size(float64(p.BytesAll)))
-	if p.Rate > 0 {
-		words += "  " + speed(p.Rate)
-	}
-	if p.Left >= 0 && p.BytesAll > 0 {
-		words += "  " + l.T("transfer.left", text.Dur(p.Left))
-	}
-	words += "  " + l.N("transfer.files", int(p.FilesAll), p.Files)
-	if p.Transport != "" {
-		words += "  " + p.Transport
-	}
-	n := min(max(r.W/4, 8), 40)
-	done := 0.0
-	if p.BytesAll > 0 {
-		done = float64(p.Bytes) / float64(p.BytesAll)
-	}
-	r.Bar(0, 0, n, l.th.Accent, l.th.Faint, &l.gl, done)
-	x := n + 2 + r.Put(n+2, 0, l.th.Dim, words)
-	if p.FailedSoon > 0 {
-		x += 2 + r.Put(x+2, 0, l.th.Bad, l.N("transfer.failures", p.FailedSoon))
-	}
-	if left := r.W - x - 3; left > 12 && p.Current != "" {
-		r.PutIn(x+3, 0, left, l.th.Faint, p.Current)
-	}
-}
-
 // plan makes one in the background and shows it.
 func (a *app) plan(name string, spec session.TransferSpec) tea.Cmd {
 	d := &planDialog{a: a, name: name, spec: spec}
@@ -333,11 +304,15 @@ func (d *planDialog) make() tea.Cmd {
 	turn := d.turn
 	return a.work(func(ctx context.Context) then {
 		p, err := a.fleet.PlanTransfer(ctx, name, spec)
+		var o session.Outline
+		if err == nil {
+			o = a.fleet.Outline(name, spec.Direction, p)
+		}
 		return func() tea.Cmd {
 			if turn != d.turn {
 				return nil // a newer plan was asked for
 			}
-			if d.p = p; err != nil {
+			if d.p, d.outline = p, o; err != nil {
 				d.err = err.Error()
 			}
 			return nil

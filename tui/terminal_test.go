@@ -94,7 +94,7 @@ func TestRealTerminal(t *testing.T) {
 	p.tmux("paste-buffer", "-p")
 	p.see("Add an instance", "ssh -p 41237 root@connect.example")
 	p.keys("Escape").see("▸ ● 4090-data")
-	p.keys("q").see("A transfer is running").keys("y").see("left with 0")
+	p.keys("q").see("3 transfers are running").keys("y").see("left with 0")
 }
 
 // The hand-over: the shell gets every key, the screen comes back, and the next key
@@ -111,7 +111,7 @@ func TestHandOver(t *testing.T) {
 		p.keys("j").see("▸ ○ h20-infer").keys("k").see("▸ ● 4090-data")
 	}
 	p.keys("t").see("shell on 4090-data").keys("Enter", "~", ".").see("▸ ● 4090-data")
-	p.keys("q").see("A transfer is running").keys("y").see("left with 0")
+	p.keys("q").see("3 transfers are running").keys("y").see("left with 0")
 	if s := p.tmux("capture-pane", "-p"); strings.Contains(s, "shell on") {
 		t.Errorf("the shell's text stayed on the primary screen:\n%s", s)
 	}
