@@ -243,6 +243,23 @@ type Mount struct {
 	total, used   Value // in the unit of the call: 1024 bytes, or inodes
 }
 
+// NewMount is a mount as /proc/mounts tells it; its device is the kind of file
+// system where that is one of the kernel's own.
+func NewMount(device, mount, kind string) Mount {
+	switch kind {
+	case "tmpfs", "devtmpfs", "proc", "sysfs", "devpts", "mqueue", "cgroup", "cgroup2", "securityfs", "debugfs", "tracefs", "pstore", "bpf",
+		"configfs", "hugetlbfs", "fusectl", "efivarfs", "autofs", "binfmt_misc", "nsfs", "ramfs", "rpc_pipefs", "squashfs", "fuse.lxcfs":
+		device = "none"
+	}
+	return Mount{device: device, mount: mount}
+}
+
+// Sized is the mount with its room: in 1024 bytes, or in inodes.
+func (d Mount) Sized(total, used float64) Mount {
+	d.total, d.used = Of(total), Of(used)
+	return d
+}
+
 // ParseDF reads a line of df -P: five fixed columns, then a mount that may hold
 // spaces. The device may hold some too (CIFS), so numbers are looked for.
 func ParseDF(line string) (Mount, bool) {
@@ -263,9 +280,9 @@ func ParseDF(line string) (Mount, bool) {
 
 func dfNumber(s string) Value { return Number(s, 1, 0, 1<<53) }
 
-// fills says whether this mount is a disk that a person fills: no kernel file
+// Fills says whether this mount is a disk that a person fills: no kernel file
 // systems, no single files that a container engine mounts, no boot partitions.
-func (d Mount) fills() bool {
+func (d Mount) Fills() bool {
 	switch d.device {
 	case "tmpfs", "devtmpfs", "udev", "none", "shm", "proc", "sysfs", "efivarfs", "cgroup", "cgroup2":
 		return false
@@ -299,7 +316,7 @@ func Disks(blocks, inodes []Mount) []Disk {
 	seen := map[string]bool{}
 	for _, l := range blocks {
 		key := l.device + "\x00" + strconv.FormatFloat(l.total.V, 'f', 0, 64)
-		if !l.fills() || l.tiny() || seen[key] || len(out) >= maxDisks {
+		if !l.Fills() || l.tiny() || seen[key] || len(out) >= maxDisks {
 			continue
 		}
 		seen[key] = true

@@ -36,6 +36,11 @@ func Throttle(cell string) (words []string, hot bool) {
 	if err != nil {
 		return nil, false
 	}
+	return ThrottleMask(mask)
+}
+
+// ThrottleMask puts the bits into words.
+func ThrottleMask(mask uint64) (words []string, hot bool) {
 	for _, r := range reasons {
 		if mask&r.bit == 0 {
 			continue

@@ -1,0 +1,243 @@
+//go:build linux
+
+package nvml
+
+import (
+	"context"
+	"fmt"
+	stdsync "sync"
+	"time"
+
+	"rentop/remote/gpu/sample"
+)
+
+// Options tune Run and Serve. The zero value is right.
+type Options struct {
+	Library  string           // path of libnvidia-ml.so.1; "": the usual places
+	Interval time.Duration    // between samples; 0: 1 s
+	Slow     time.Duration    // between slow readings; 0: 10 s
+	Holders  time.Duration    // between readings of the processes; 0: 2 s
+	Hang     time.Duration    // how long a call may take before the driver is said to hang; 0: 5 s
+	Now      func() time.Time // nil: time.Now
+
+	open opener // nil: the real library
+}
+
+func (o Options) filled() Options {
+	for _, d := range []struct {
+		v     *time.Duration
+		usual time.Duration
+	}{{&o.Interval, time.Second}, {&o.Slow, 10 * time.Second}, {&o.Holders, 2 * time.Second}, {&o.Hang, 5 * time.Second}} {
+		if *d.v <= 0 {
+			*d.v = d.usual
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.open == nil {
+		o.open = openLibrary
+	}
+	return o
+}
+
+// Unavailable is why there is nothing to read: no driver, no library, or a build
+// without cgo.
+type Unavailable struct{ Problem sample.Problem }
+
+func (e *Unavailable) Error() string { return e.Problem.What }
+
+// hub gathers what the lanes read into samples. One goroutine owns it.
+type hub struct {
+	o       Options
+	drv     driver
+	lanes   []*lane
+	reports chan report
+	events  chan event
+	host    hostReader
+	people  people
+	asked   time.Time // when the library was asked to open, for as long as it has not
+}
+
+type event struct {
+	card, code int
+	at         time.Time
+}
+
+// Run reads until ctx ends and calls emit with each sample, from its own
+// goroutine. It returns an *Unavailable where there is nothing to read. A call
+// into the driver that hangs is left behind when Run returns: only the process's
+// end ends it.
+func Run(ctx context.Context, o Options, emit func(sample.Sample)) error {
+	o = o.filled()
+	ctx, cancel := context.WithCancel(ctx)
+	var helpers stdsync.WaitGroup
+	defer helpers.Wait() // of those that cannot hang
+	defer cancel()
+	h := &hub{o: o, reports: make(chan report), events: make(chan event, 64)}
+	h.host.start(ctx, &helpers)
+	h.people.start(ctx)
+
+	type opened struct {
+		drv driver
+		bad *sample.Problem
+	}
+	ready := make(chan opened, 1)
+	h.asked = o.Now()
+	go func() {
+		d, bad := o.open(o.Library)
+		ready <- opened{d, bad}
+	}()
+	tick := time.NewTicker(o.Interval)
+	defer tick.Stop()
+	for h.drv == nil {
+		select {
+		case r := <-ready:
+			if r.bad != nil {
+				return &Unavailable{*r.bad}
+			}
+			h.begin(ctx, r.drv)
+		case <-tick.C:
+			if since := o.Now().Sub(h.asked); since >= o.Hang {
+				s := h.bare(o.Now())
+				s.Problem = hung(since)
+				emit(s)
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	defer h.end()
+	for {
+		h.round(ctx, tick.C, emit)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (h *hub) begin(ctx context.Context, d driver) {
+	h.drv = d
+	cards := d.cards()
+	for i, c := range cards[:min(len(cards), sample.MaxGPUs)] {
+		l := &lane{card: c, ask: make(chan order, 1)}
+		l.seen.gpu = sample.NewGPU("not read yet")
+		l.seen.gpu.Index = i
+		h.lanes = append(h.lanes, l)
+		go l.work(ctx, i, h.reports)
+	}
+	go d.events(ctx, func(card, code int) {
+		select {
+		case h.events <- event{card, code, h.o.Now()}:
+		case <-ctx.Done():
+		}
+	})
+	go watchKernelLog(ctx, h.o.Slow, func(bus string, code int) {
+		for i, l := range h.lanes {
+			if sameBus(l.bus(), bus) {
+				select {
+				case h.events <- event{i, code, h.o.Now()}:
+				case <-ctx.Done():
+				}
+			}
+		}
+	})
+}
+
+// end closes the library unless a call is still inside it.
+func (h *hub) end() {
+	for _, l := range h.lanes {
+		if !l.busy.IsZero() {
+			return
+		}
+	}
+	h.drv.close()
+}
+
+// round asks every lane that is not busy, waits for the answers or for most of an
+// interval, emits the sample, and waits for the next tick.
+func (h *hub) round(ctx context.Context, tick <-chan time.Time, emit func(sample.Sample)) {
+	now := h.o.Now()
+	out := 0
+	for _, l := range h.lanes {
+		if l.busy.IsZero() {
+			l.busy = now
+			l.ask <- l.due(now, h.o)
+			out++
+		}
+	}
+	patience := time.NewTimer(h.o.Interval * 6 / 10)
+	defer patience.Stop()
+	emitted := false
+	for {
+		if out == 0 && !emitted {
+			emitted = true
+			emit(h.sample(h.o.Now()))
+		}
+		select {
+		case r := <-h.reports:
+			out = max(0, out-h.take(r)) // also one that was late from an earlier round
+		case e := <-h.events:
+			h.lanes[e.card].note(e)
+		case <-patience.C:
+			out = 0
+		case <-tick:
+			if !emitted {
+				emit(h.sample(h.o.Now()))
+			}
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take keeps a report; it returns 1 where the lane is free again.
+func (h *hub) take(r report) int {
+	l := h.lanes[r.lane]
+	l.seen, l.busy = r, time.Time{}
+	if r.asked.holders {
+		h.people.look(l.seen.list)
+	}
+	return 1
+}
+
+// bare is a sample of the host alone.
+func (h *hub) bare(now time.Time) sample.Sample {
+	return sample.Sample{TakenAt: now, Source: "nvml", Host: h.host.read()}
+}
+
+// sample is all that is known now.
+func (h *hub) sample(now time.Time) sample.Sample {
+	s := h.bare(now)
+	s.Driver = h.drv.version()
+	var worst time.Duration
+	stuck := 0
+	for _, l := range h.lanes {
+		g, list := l.view(now, h.o.Hang)
+		if since := l.stuck(now); since >= h.o.Hang {
+			worst, stuck = max(worst, since), stuck+1
+		}
+		g.ShareHost(h.host.memory())
+		shown, hidden := h.people.join(&g, list, l)
+		s.Processes = append(s.Processes, shown...)
+		s.Hidden = s.Hidden || hidden
+		s.GPUs = append(s.GPUs, g)
+	}
+	if len(s.Processes) > sample.MaxProcesses {
+		s.Processes = s.Processes[:sample.MaxProcesses]
+	}
+	if stuck > 0 && stuck == len(h.lanes) {
+		s.Problem = hung(worst)
+	}
+	if len(h.lanes) == 0 {
+		s.Problem = &sample.Problem{What: "no GPU is attached to the instance",
+			Cure: "look at the provider's console: it may have been started without a card; stop and start it"}
+	}
+	return s
+}
+
+func hung(since time.Duration) *sample.Problem {
+	return &sample.Problem{What: fmt.Sprintf("driver hung, %d s", int(since.Seconds())),
+		Cure: "save your work, then restart the instance; look in dmesg for Xid"}
+}
