@@ -94,7 +94,7 @@ func (a Address) SSH() string {
 // negative where it is owed.
 type Balance struct {
 	Cash     string
-	Voucher  string // vouchers and promotions, spent apart from cash
+	Credit   string // vouchers, promotions and prepaid credit, apart from cash
 	Currency string
 }
 

@@ -23,7 +23,9 @@ type API struct {
 // APIs lists them, sorted by Kind.
 func APIs() []API {
 	return []API{
+		{"lambda", "Lambda", "LAMBDA_API_KEY", "https://cloud.lambda.ai/api-keys", newLambda},
 		{"runpod", "RunPod", "RUNPOD_API_KEY", "https://console.runpod.io/user/settings", newRunPod},
+		{"vast", "Vast.ai", "VAST_API_KEY", "https://console.vast.ai/account", newVast},
 	}
 }
 

@@ -78,7 +78,7 @@ func balance(t *testing.T, h Harness) {
 		t.Errorf("%+v is not complete", b)
 	}
 	decimal(t, strings.TrimPrefix(b.Cash, "-"))
-	decimal(t, strings.TrimPrefix(b.Voucher, "-"))
+	decimal(t, strings.TrimPrefix(b.Credit, "-"))
 }
 
 // addresses: after a power cycle the new one is told, and no password leaks.
