@@ -52,6 +52,9 @@ type download struct {
 func (d *download) run(ctx context.Context) (Entry, error) {
 	name := path.Join(d.root, d.e.Source())
 	fi, err := d.c.Lstat(name)
+	if d.t.ends(ctx, d.c, err) {
+		return d.e, err
+	}
 	if err != nil {
 		return d.e, fmt.Errorf("%w: %w", ErrChanged, err)
 	}

@@ -172,7 +172,14 @@ func TestCutAndResume(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if killed {
-			time.AfterFunc(time.Duration(rnd.IntN(400))*time.Millisecond, s.KillSessions9)
+			// The kill of this round is none of the next.
+			struck := make(chan struct{})
+			kill := time.AfterFunc(time.Duration(rnd.IntN(400))*time.Millisecond, func() { defer close(struck); s.KillSessions9() })
+			defer func() {
+				if !kill.Stop() {
+					<-struck
+				}
+			}()
 		} else {
 			proxy.CutAfter(dir, rnd.Int64N(18<<20), []sshtest.Cut{sshtest.RST, sshtest.FIN}[i%2])
 		}

@@ -27,6 +27,7 @@ type local struct {
 	path   string // "" for this process's PATH
 	noExec bool
 	noSFTP bool
+	cut    int // see channel
 }
 
 func (l local) Run(ctx context.Context, c remote.Cmd) error {
@@ -104,7 +105,7 @@ func (l local) SFTP(context.Context) (*sftp.Client, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	c, err := sftp.NewClientPipe(out, in)
+	c, err := sftp.NewClientPipe(out, &channel{WriteCloser: in, cut: l.cut})
 	go func() { // the server ends with its stdin
 		if c != nil {
 			c.Wait()
@@ -113,6 +114,21 @@ func (l local) SFTP(context.Context) (*sftp.Client, error) {
 		cmd.Wait()
 	}()
 	return c, err
+}
+
+// channel is closed at its write number cut, if that is not 0, and says io.EOF
+// from then on, as one of golang.org/x/crypto/ssh does.
+type channel struct {
+	io.WriteCloser
+	writes, cut int
+}
+
+func (c *channel) Write(b []byte) (int, error) { // pkg/sftp writes one packet at a time
+	if c.writes++; c.cut > 0 && c.writes >= c.cut {
+		c.WriteCloser.Close()
+		return 0, io.EOF
+	}
+	return c.WriteCloser.Write(b)
 }
 
 const sftpServer = "/usr/lib/openssh/sftp-server"
@@ -190,6 +206,30 @@ func TestTransports(t *testing.T) {
 			return transporttest.Env{Transport: sync.Local{Home: home}, Home: home, Exact: true, Unsafe: true, Small: small(t)}
 		})
 	})
+}
+
+// TestCutIsNoChange: a connection that is cut while requests are written
+// does not look like a file that became shorter; its part is kept.
+func TestCutIsNoChange(t *testing.T) {
+	if _, err := os.Stat(sftpServer); err != nil {
+		t.Skip("OpenSSH's sftp-server is missing")
+	}
+	l := local{home: t.TempDir(), cut: 700}
+	if err := os.WriteFile(filepath.Join(l.home, "big"), make([]byte, 40<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := sync.Open(t.Context(), l, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	dst := t.TempDir()
+	if _, err := sync.Run(t.Context(), tr, sync.Spec{Direction: sync.Pull, Remote: "big", Local: filepath.Join(dst, "big")}, nil); err == nil {
+		t.Error("cut, and not said so")
+	}
+	if parts, _ := filepath.Glob(filepath.Join(dst, ".big*")); len(parts) != 2 {
+		t.Errorf("of the part and its journal there are %q", parts)
+	}
 }
 
 // small mounts a file system of 1 MB, where the test may.
