@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,32 +38,14 @@ func (a *app) pullCommand() *cobra.Command {
 	})
 }
 
-// transferred is a transfer in JSON. Names are added, never changed.
-type transferred struct {
-	Direction sync.Direction `json:"direction"`
-	Files     int            `json:"files"`
-	Bytes     int64          `json:"bytes"`
-	Kept      int64          `json:"kept_bytes"` // of unfinished files: the next run goes on there
-	WireBytes int64          `json:"wire_bytes"`
-	Unchanged int64          `json:"unchanged"`
-	Deleted   []string       `json:"deleted"`
-	Failed    []failure      `json:"failed"`
-	Verified  bool           `json:"verified"`
-	Seconds   float64        `json:"seconds"`
-	Transport string         `json:"transport"`
-}
-
-type failure struct {
-	Path  string `json:"path"`
-	Error string `json:"error"`
-}
-
 func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command {
 	spec := session.TransferSpec{Direction: d}
 	f := c.Flags()
 	dry := f.Bool("dry-run", false, "say what would be done, and do nothing")
 	yes := f.Bool("yes", false, "delete without asking; with --delete")
 	asJSON := f.Bool("json", false, "print the plan (--dry-run) or the result as JSON")
+	events := f.Bool("events", false, "print JSON lines while it runs: plan, progress, failures and last the result")
+	limit := f.String("limit", "", "use no more of the line than `RATE` bytes a second: 20M, 800K")
 	f.BoolVar(&spec.Delete, "delete", false, "also delete at the destination what the source does not have; its list comes first")
 	f.BoolVar(&spec.Force, "force", false, "delete although it is most of what is there; with --delete")
 	f.BoolVar(&spec.Verify, "verify", false, "read every file again on both sides and compare SHA-256")
@@ -85,11 +66,21 @@ func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command
 				spec.Local, spec.Remote = args[2], args[1]
 			}
 		}
+		rate, err := sync.ParseLimit(*limit)
+		if err != nil {
+			return badUsage("--limit: %v", err)
+		}
+		if *dry && *events {
+			return badUsage("--events is for what runs; --dry-run --json prints the plan")
+		}
 		return a.session(cmd.Context(), args[0], func(s *session.Session) error {
+			if rate > 0 {
+				s.LimitTransfers(rate)
+			}
 			if *dry {
 				return a.dryRun(cmd.Context(), s, spec, *asJSON)
 			}
-			return a.transfer(cmd.Context(), s, spec, *yes, *asJSON)
+			return a.transfer(cmd.Context(), s, spec, *yes, a.teller(spec.Direction, *asJSON, *events))
 		})
 	}
 	c.ValidArgsFunction = a.instanceNames
@@ -102,12 +93,10 @@ func (a *app) dryRun(ctx context.Context, s *session.Session, spec session.Trans
 		return err
 	}
 	if asJSON {
-		err = printJSON(a.Out, map[string]any{
-			"direction": spec.Direction, "local": plan.Local(), "remote": plan.Remote(),
-			"actions": plan.Rows(), "bytes": plan.Bytes, "unchanged": plan.Unchanged, "ignored": plan.Ignored,
-		})
-	} else {
-		_, err = fmt.Fprint(a.Out, plan.String())
+		err = printJSON(a.Out, planned{outline: outlined(s.Outline(spec.Direction, plan)), Direction: spec.Direction,
+			Local: plan.Local(), Remote: plan.Remote(), Actions: plan.Rows(), Ignored: plan.Ignored})
+	} else if _, err = fmt.Fprint(a.Out, plan.String()); err == nil {
+		_, err = fmt.Fprintln(a.Out, outlineLine(s.Outline(spec.Direction, plan)))
 	}
 	if err == nil && plan.Refused != nil {
 		return plan.Refused
@@ -115,10 +104,11 @@ func (a *app) dryRun(ctx context.Context, s *session.Session, spec session.Trans
 	return err
 }
 
-func (a *app) transfer(ctx context.Context, s *session.Session, spec session.TransferSpec, yes, asJSON bool) error {
-	p := newProgress(a.Err, a.Now)
-	agreed := map[string]bool{} // to be deleted; after a cut the plan is another one
-	confirm := func(plan *sync.Plan) error {
+// confirming is what looks at a plan before it is carried out. After a cut the plan
+// is another one: what was agreed to is not asked again.
+func (a *app) confirming(ctx context.Context, spec session.TransferSpec, yes bool, t *teller) func(*sync.Plan) error {
+	agreed := map[string]bool{} // to be deleted
+	return func(plan *sync.Plan) error {
 		if plan.Refused != nil {
 			return plan.Refused
 		}
@@ -129,7 +119,7 @@ func (a *app) transfer(ctx context.Context, s *session.Session, spec session.Tra
 		if !slices.ContainsFunc(removes, func(path string) bool { return !agreed[path] }) {
 			return nil
 		}
-		p.clear()
+		t.clear()
 		if err := a.confirmDeletes(ctx, spec.Direction, plan); err != nil {
 			return err
 		}
@@ -138,13 +128,24 @@ func (a *app) transfer(ctx context.Context, s *session.Session, spec session.Tra
 		}
 		return nil
 	}
-	res, err := s.Transfer(ctx, spec, confirm, p.show)
-	p.clear()
+}
+
+func (a *app) transfer(ctx context.Context, s *session.Session, spec session.TransferSpec, yes bool, t *teller) error {
+	var confirm func(*sync.Plan) error // nil: the first byte need not wait for the plan
+	if spec.Delete || t.events {
+		check := a.confirming(ctx, spec, yes, t)
+		confirm = func(plan *sync.Plan) error {
+			t.plan(s.Outline(spec.Direction, plan))
+			return check(plan)
+		}
+	}
+	res, err := s.Transfer(ctx, spec, confirm, t.progress)
+	t.clear()
 	if res == nil {
 		return err
 	}
-	if asJSON || err == nil || len(res.Sent)+len(res.Deleted)+len(res.Failed) > 0 {
-		if perr := a.printResult(spec.Direction, res, asJSON); err == nil {
+	if t.json || t.events || err == nil || len(res.Sent)+len(res.Deleted)+len(res.Failed) > 0 {
+		if perr := t.result(res); err == nil {
 			err = perr
 		}
 	}
@@ -187,38 +188,4 @@ func (a *app) confirmDeletes(ctx context.Context, d sync.Direction, plan *sync.P
 		return refuse("nothing was done")
 	}
 	return nil
-}
-
-func (a *app) printResult(d sync.Direction, r *sync.Result, asJSON bool) error {
-	out := transferred{
-		Direction: d, Files: len(r.Sent), Bytes: r.Bytes, Kept: r.Kept, WireBytes: r.Wire, Unchanged: r.Unchanged,
-		Deleted: append([]string{}, r.Deleted...), Failed: []failure{}, Verified: r.Verified,
-		Seconds: r.Took.Round(time.Millisecond).Seconds(), Transport: r.Transport,
-	}
-	for _, f := range r.Failed {
-		out.Failed = append(out.Failed, failure{remote.Clean(f.Path), remote.Clean(f.Err.Error())})
-	}
-	if asJSON {
-		return printJSON(a.Out, out)
-	}
-	for _, f := range out.Failed {
-		a.note("failed: %s: %s", f.Path, f.Error)
-	}
-	verb, verified, deleted := "pushed", "", ""
-	if d == sync.Pull {
-		verb = "pulled"
-	}
-	if out.Verified {
-		verified = ", verified"
-	}
-	if n := len(out.Deleted); n > 0 {
-		deleted = fmt.Sprintf(", %d deleted", n)
-	}
-	failed := ""
-	if n := len(out.Failed); n > 0 {
-		failed = fmt.Sprintf(", %d failed", n)
-	}
-	_, err := fmt.Fprintf(a.Out, "%s %d files, %s (%s on the wire) in %s, %d unchanged%s%s%s\n",
-		verb, out.Files, sync.Size(out.Bytes), sync.Size(out.WireBytes), span(r.Took), out.Unchanged, deleted, failed, verified)
-	return err
 }
