@@ -1,0 +1,362 @@
+package far
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"rentop/remote/agent/link"
+	"rentop/sync/codec"
+	"rentop/sync/tree"
+)
+
+// This file is our end: calls to a helper's Serve.
+
+// Client asks one helper. It is safe for concurrent use.
+type Client struct {
+	c       *conn
+	codec   *codec.Codec
+	workers int
+	cancel  context.CancelFunc
+	reading sync.WaitGroup
+}
+
+// NewClient speaks over l, which it owns from now on.
+func NewClient(l link.Link) *Client {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := workers()
+	c := &Client{c: newConn(l, nil), codec: codec.New(n), workers: n, cancel: cancel}
+	c.reading.Go(func() {
+		if c.c.read(ctx) != io.EOF {
+			l.Close()
+		}
+	})
+	return c
+}
+
+// Close ends the link; calls that are open fail.
+func (c *Client) Close() error {
+	err := c.c.l.Close()
+	c.cancel()
+	c.reading.Wait()
+	return err
+}
+
+// Err is why the link ended, nil while it lives.
+func (c *Client) Err() error { return c.c.cause() }
+
+// settle is how long a call that was given up waits for the other side's end.
+const settle = 2 * time.Second
+
+// do opens a call, runs talk, and ends it: talk's error gives it up.
+func (c *Client) do(ctx context.Context, service byte, header []byte, wire func(int64), talk func(k *call) error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	k, err := c.c.open(ctx, service, header)
+	if err != nil {
+		return err
+	}
+	k.wire = wire
+	defer k.close()
+	if err = talk(k); err == nil {
+		return nil
+	}
+	timer := time.NewTimer(settle)
+	defer timer.Stop()
+	over := make(chan struct{})
+	go func() { <-timer.C; close(over) }()
+	k.giveUp(over)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if _, is := err.(*ProtocolError); is { // nothing it says can be trusted any more
+		c.c.end(err)
+		c.c.l.Close()
+	}
+	return err
+}
+
+// Resolve makes p absolute on the instance and says what is there, symlinks
+// followed; where nothing is, the error is fs.ErrNotExist and abs is set.
+func (c *Client) Resolve(ctx context.Context, p string) (abs string, e tree.Entry, err error) {
+	err = c.do(ctx, svcResolve, appendString(nil, p), nil, func(k *call) error {
+		m, err := k.recv()
+		if err != nil {
+			return early(err)
+		}
+		d := decoder{b: m.body}
+		abs = d.string(tree.MaxPath)
+		there := d.byte() != 0
+		if there {
+			var f front
+			e = f.entry(&d)
+		}
+		if err := d.end(); err != nil {
+			return err
+		}
+		if m.what != whatFound || !strings.HasPrefix(abs, "/") && !(len(abs) > 2 && abs[1] == ':') {
+			return broken("a path that is not absolute")
+		}
+		e.Path = path.Base(abs)
+		return finished(k, func() error {
+			if !there {
+				return &fs.PathError{Op: "stat", Path: abs, Err: fs.ErrNotExist}
+			}
+			return nil
+		})
+	})
+	return abs, e, err
+}
+
+// early gives the end of an answer its meaning where more was expected.
+func early(err error) error {
+	if err == io.EOF {
+		return broken("an answer ends early")
+	}
+	return err
+}
+
+// finished waits for the other side's end.
+func finished(k *call, then func() error) error {
+	m, err := k.recv()
+	if err == nil {
+		return broken("a message of kind %d after an answer's last", m.what)
+	}
+	if err != io.EOF {
+		return err
+	}
+	return then()
+}
+
+// Problem is a path that a listing could not read.
+type Problem struct {
+	Path string
+	Err  error
+}
+
+// What an instance can make us remember of problems.
+const maxProblems = 1000
+
+// List emits what is under root in the order of tree.Compare; a root that is
+// not there is fs.ErrNotExist. problems are parts that could not be read.
+func (c *Client) List(ctx context.Context, root string, emit func(tree.Entry) error) (problems []Problem, err error) {
+	err = c.do(ctx, svcList, appendString(nil, root), nil, func(k *call) error {
+		return c.entries(k, emit, &problems)
+	})
+	return problems, err
+}
+
+// entries reads a listing until its end.
+func (c *Client) entries(k *call, emit func(tree.Entry) error, problems *[]Problem) error {
+	bad := func(p string, err error) {
+		if problems != nil && len(*problems) < maxProblems {
+			*problems = append(*problems, Problem{Path: p, Err: err})
+		}
+	}
+	for {
+		m, err := k.recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch m.what {
+		case whatEntries:
+			d, err := unpackList(c.codec, m.body)
+			if err != nil {
+				return err
+			}
+			for f := (front{}); len(d.b) > 0; {
+				e := f.entry(d)
+				if d.err != nil {
+					return d.err
+				}
+				if err := tree.CheckPath(e.Path); err != nil {
+					bad(e.Path, err)
+				} else if err := emit(e); err != nil {
+					return err
+				}
+			}
+		case whatProblem:
+			d := decoder{b: m.body}
+			p := d.string(tree.MaxPath)
+			perr := d.error()
+			if err := d.end(); err != nil {
+				return err
+			}
+			if perr != nil {
+				bad(p, perr)
+			}
+		default:
+			return broken("a message of kind %d in a listing", m.what)
+		}
+		k.release(m.size())
+		m.free()
+	}
+}
+
+// Stat is List for these paths only; those that are not there are left out.
+func (c *Client) Stat(ctx context.Context, root string, paths []string, emit func(tree.Entry) error) error {
+	return c.do(ctx, svcStat, appendString(nil, root), nil, func(k *call) error {
+		return c.asking(k, paths, func() error { return c.entries(k, emit, nil) })
+	})
+}
+
+// asking sends paths while the answers come.
+func (c *Client) asking(k *call, paths []string, answers func() error) error {
+	asked := make(chan error, 1)
+	go func() {
+		err := c.ask(k, paths)
+		if err != nil {
+			k.cancel(err)
+		}
+		asked <- err
+	}()
+	err := answers()
+	if err != nil {
+		k.cancel(err)
+	}
+	if aerr := <-asked; err == nil {
+		err = aerr
+	}
+	return err
+}
+
+func (c *Client) ask(k *call, paths []string) error {
+	var b []byte
+	var f front
+	for i, p := range paths {
+		if b = f.append(b, p); len(b) >= goodList || i == len(paths)-1 {
+			if err := k.send(whatPaths, packList(c.codec, b)); err != nil {
+				return err
+			}
+			b, f = b[:0], front{}
+		}
+	}
+	return k.sendEnd(nil)
+}
+
+// Hash reads files on the instance and reports their SHA-256 in the order of paths.
+func (c *Client) Hash(ctx context.Context, root string, paths []string, done func(path string, sum []byte, err error)) error {
+	return c.do(ctx, svcHash, appendString(nil, root), nil, func(k *call) error {
+		next := 0
+		return c.asking(k, paths, func() error {
+			for {
+				m, err := k.recv()
+				if err == io.EOF && next == len(paths) {
+					return nil
+				}
+				if err != nil {
+					return early(err)
+				}
+				d, err := unpackList(c.codec, m.body)
+				if err != nil {
+					return err
+				}
+				k.release(m.size())
+				m.free()
+				for len(d.b) > 0 {
+					herr := d.error()
+					var sum []byte
+					if herr == nil {
+						sum = d.bytes(sha256.Size)
+					}
+					if d.err != nil {
+						return d.err
+					}
+					if next >= len(paths) {
+						return broken("more sums than paths")
+					}
+					done(paths[next], sum, herr)
+					next++
+				}
+			}
+		})
+	})
+}
+
+// Apply carries out items, none of them a Send, in their order.
+func (c *Client) Apply(ctx context.Context, root string, items []Item, done func(Item, error)) error {
+	return c.do(ctx, svcApply, appendString(nil, root), nil, func(k *call) error {
+		sent := make(chan error, 1)
+		go func() {
+			err := c.items(k, items)
+			if err != nil {
+				k.cancel(err)
+			}
+			sent <- err
+		}()
+		next := 0
+		err := func() error {
+			for {
+				m, err := k.recv()
+				if err == io.EOF && next == len(items) {
+					return nil
+				}
+				if err != nil {
+					return early(err)
+				}
+				d, err := unpackList(c.codec, m.body)
+				if err != nil {
+					return err
+				}
+				k.release(m.size())
+				m.free()
+				for len(d.b) > 0 {
+					aerr := d.error()
+					if d.err != nil {
+						return d.err
+					}
+					if next >= len(items) {
+						return broken("more answers than items")
+					}
+					done(items[next], aerr)
+					next++
+				}
+			}
+		}()
+		if err != nil {
+			k.cancel(err)
+		}
+		if serr := <-sent; err == nil {
+			err = serr
+		}
+		return err
+	})
+}
+
+func (c *Client) items(k *call, items []Item) error {
+	var b []byte
+	var f front
+	for i := range items {
+		if b = f.appendItem(b, &items[i]); len(b) >= goodList || i == len(items)-1 {
+			if err := k.send(whatItems, packList(c.codec, b)); err != nil {
+				return err
+			}
+			b, f = b[:0], front{}
+		}
+	}
+	return k.sendEnd(nil)
+}
+
+// Space is the room, in bytes, of the file system that holds root, or of its
+// nearest folder that is there.
+func (c *Client) Space(ctx context.Context, root string) (free, total int64, err error) {
+	err = c.do(ctx, svcSpace, appendString(nil, root), nil, func(k *call) error {
+		m, err := k.recv()
+		if err != nil {
+			return early(err)
+		}
+		d := decoder{b: m.body}
+		free, total = d.size(), d.size()
+		return d.end()
+	})
+	return free, total, err
+}

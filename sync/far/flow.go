@@ -1,0 +1,250 @@
+package far
+
+import (
+	"encoding/hex"
+	"errors"
+	"sync"
+	"time"
+)
+
+// This file is the client's account of a transfer: what is on its way, what is
+// tried again, and what must wait for the rest.
+
+// Options of a Push or Pull. Any function may be nil.
+type Options struct {
+	// Done hears of each item once, from one goroutine at a time: with nil and, for
+	// a Send, the size, time and SHA-256 that arrived; or with the reason. A hard
+	// link that was made as one has no SHA-256 of its own.
+	Done    func(Item, error)
+	Content func(n int64)     // bytes of files, as they are read here or written here
+	Wire    func(n int64)     // bytes of messages
+	Current func(path string) // a large file's turn
+	Retry   bool              // what changed while it was read is sent once more
+}
+
+// flow is the account.
+type flow struct {
+	o Options
+
+	mu      sync.Mutex // protects what follows
+	last    uint32
+	pending map[uint32]*underway
+	again   []*underway
+	settled chan struct{} // signals changes
+
+	telling sync.Mutex // held while Done is called
+}
+
+// underway is one item on its way.
+type underway struct {
+	it     Item
+	is     source
+	read   bool // is holds what was read
+	linked bool // tried as a hard link
+	tries  int
+}
+
+// driver is what a push and a pull do differently.
+type driver interface {
+	op(index uint32, it *Item) error   // not a Send
+	send(index uint32, it *Item) error // a Send
+	flush() error                      // what was gathered leaves
+}
+
+func newFlow(o Options) *flow {
+	return &flow{o: o, pending: map[uint32]*underway{}, settled: make(chan struct{}, 1)}
+}
+
+// idle is how long nothing may follow before what was gathered is sent.
+const idle = 3 * time.Millisecond
+
+// run feeds d with what comes until in is closed and all is settled.
+func (f *flow) run(k *call, in <-chan Item, d driver) error {
+	var links, narrow []Item // wait for the rest
+	gathered := true         // something may wait to be flushed
+	pause := time.NewTimer(time.Hour)
+	defer pause.Stop()
+	for {
+		n, again := f.state()
+		for _, u := range again {
+			gathered = true
+			if err := f.begin(u, d); err != nil {
+				return err
+			}
+		}
+		next := in
+		if n >= maxPending {
+			next = nil
+		}
+		var it Item
+		ok, got := true, false
+		select {
+		case it, ok = <-next:
+			got = true
+		default:
+		}
+		if !got {
+			var timeout <-chan time.Time
+			switch {
+			case in == nil && gathered:
+				pause.Reset(0)
+				timeout = pause.C
+			case gathered || n == 0 && len(links)+len(narrow) > 0:
+				pause.Reset(idle)
+				timeout = pause.C
+			case n == 0 && in == nil:
+				return nil
+			}
+			select {
+			case it, ok = <-next:
+				got = true
+			case <-f.settled:
+				continue
+			case <-timeout:
+				if gathered {
+					gathered = false
+					if err := d.flush(); err != nil {
+						return err
+					}
+					continue
+				}
+				// all else is done, and nothing follows for now
+				gathered = true
+				for _, it := range links {
+					if err := f.begin(&underway{it: it, linked: true}, d); err != nil {
+						return err
+					}
+				}
+				if len(links) == 0 {
+					for i := range narrow { // the deepest first
+						if err := f.begin(&underway{it: narrow[len(narrow)-1-i]}, d); err != nil {
+							return err
+						}
+					}
+					narrow = nil
+				}
+				links = nil
+				continue
+			case <-k.ctx.Done():
+				return k.why()
+			}
+		}
+		switch {
+		case !ok:
+			in = nil
+		case it.Op == Send && it.Entry.Link != "":
+			links = append(links, it)
+		case it.Op == Attr && it.Entry.Mode.IsDir() && it.Entry.Mode.Perm()&0o700 != 0o700:
+			narrow = append(narrow, it)
+		default:
+			gathered = true
+			if err := f.begin(&underway{it: it}, d); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// state is how much is on its way, and what is to be tried again.
+func (f *flow) state() (int, []*underway) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	again := f.again
+	f.again = nil
+	return len(f.pending), again
+}
+
+func (f *flow) begin(u *underway, d driver) error {
+	f.mu.Lock()
+	f.last++
+	index := f.last
+	f.pending[index] = u
+	f.mu.Unlock()
+	switch {
+	case u.linked:
+		it := u.it
+		it.Op = hardLink
+		return d.op(index, &it)
+	case u.it.Op == Send:
+		return d.send(index, &u.it)
+	}
+	return d.op(index, &u.it)
+}
+
+// find is an item on its way.
+func (f *flow) find(index uint32) (*underway, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u, ok := f.pending[index]
+	return u, ok
+}
+
+// readAs notes what was read of a file.
+func (f *flow) readAs(index uint32, is source) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if u := f.pending[index]; u != nil {
+		u.is, u.read = is, true
+	}
+}
+
+// finish settles an item; false where none has this index.
+func (f *flow) finish(index uint32, is *source, err error) bool {
+	f.mu.Lock()
+	u := f.pending[index]
+	if u == nil || err == nil && is == nil && u.it.Op == Send && !u.linked && !u.read {
+		f.mu.Unlock()
+		return false
+	}
+	delete(f.pending, index)
+	if is != nil {
+		u.is = *is
+	}
+	retry := false
+	if err != nil {
+		switch c := classify(err).Class; {
+		case u.linked: // sent, then
+			u.linked, retry = false, true
+			u.it.Entry.Link = ""
+		case f.o.Retry && u.tries == 0 && (c == Changed || c == Differs):
+			u.tries++
+			u.read, retry = false, true
+		}
+	}
+	if retry {
+		f.again = append(f.again, u)
+	}
+	f.mu.Unlock()
+	if !retry && f.o.Done != nil {
+		it := u.it
+		if err == nil && it.Op == Send && !u.linked {
+			it.Entry.Size, it.Entry.ModTime, it.Entry.SHA256 = u.is.size, u.is.time, hex.EncodeToString(u.is.sum[:])
+		}
+		f.telling.Lock()
+		f.o.Done(it, err)
+		f.telling.Unlock()
+	}
+	signal(f.settled)
+	return true
+}
+
+// pathOf is for showing what is under way.
+func (f *flow) pathOf(index uint32) string {
+	if u, ok := f.find(index); ok {
+		return u.it.Entry.Path
+	}
+	return ""
+}
+
+// overBy is the reason for which a call ended, rather than what followed from it.
+func (k *call) overBy(err error) error {
+	if err != nil && k.ctx.Err() != nil {
+		if cause := k.why(); cause != nil && !errors.Is(cause, errOver) {
+			return cause
+		}
+	}
+	return err
+}
+
+// errOver ends what still runs of a call that has ended well.
+var errOver = errors.New("the call is over")

@@ -1,0 +1,373 @@
+package far
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"rentop/sync/tree"
+)
+
+// This file answers what is there: single paths, listings and sums.
+
+// home is where "~" and relative paths start.
+func home() (string, error) {
+	if h, err := os.UserHomeDir(); err == nil {
+		return h, nil
+	}
+	return os.Getwd()
+}
+
+func (s *server) resolve(k *call, p string) error {
+	h, err := home()
+	if err != nil {
+		return err
+	}
+	switch {
+	case p == "~" || p == "":
+		p = h
+	case len(p) > 1 && p[:2] == "~/":
+		p = filepath.Join(h, p[2:])
+	case !filepath.IsAbs(p):
+		p = filepath.Join(h, p)
+	}
+	abs := filepath.Clean(p)
+	e := tree.Entry{Path: path.Base(filepath.ToSlash(abs))}
+	b := appendString(nil, filepath.ToSlash(abs))
+	fi, err := os.Stat(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return k.send(whatFound, append(b, 0))
+	}
+	if err != nil {
+		return err
+	}
+	e.Mode, e.ModTime = fi.Mode()&(fs.ModeType|fs.ModePerm), fi.ModTime()
+	if e.Mode.IsRegular() {
+		e.Size = fi.Size()
+		if real, err := filepath.EvalSymlinks(abs); err == nil && real != abs {
+			e.Target = filepath.ToSlash(real)
+		}
+	}
+	var f front
+	return k.send(whatFound, f.appendEntry(append(b, 1), &e))
+}
+
+// lister packs entries into messages.
+type lister struct {
+	s *server
+	k *call
+	f front
+	b []byte
+}
+
+func (l *lister) add(e tree.Entry) error {
+	l.b = l.f.appendEntry(l.b, &e)
+	if len(l.b) < goodList {
+		return nil
+	}
+	return l.flush()
+}
+
+func (l *lister) flush() error {
+	if len(l.b) == 0 {
+		return nil
+	}
+	out := packList(l.s.codec, l.b)
+	l.b, l.f = l.b[:0], front{}
+	return l.k.send(whatEntries, out)
+}
+
+func (l *lister) problem(p string, err error) error {
+	return l.k.send(whatProblem, appendError(appendString(nil, p), err))
+}
+
+func (s *server) list(k *call, root string, d *decoder) error {
+	if err := d.end(); err != nil {
+		return err
+	}
+	l := &lister{s: s, k: k}
+	if err := l.dir(k.ctx, root, ""); err != nil {
+		return err
+	}
+	return l.flush()
+}
+
+// dir lists one folder and what is below it, in the order of tree.Compare.
+func (l *lister) dir(ctx context.Context, root, rel string) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	names, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(rel)))
+	if err != nil {
+		if rel == "" {
+			return err
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err := l.problem(rel, err); err != nil {
+			return err
+		}
+	}
+	for _, n := range names {
+		p := n.Name()
+		if rel != "" {
+			p = rel + "/" + p
+		}
+		fi, err := n.Info()
+		if err != nil {
+			continue
+		}
+		if err := l.add(entryOf(root, p, fi)); err != nil {
+			return err
+		}
+		if n.IsDir() && n.Name() != tree.TrashDir {
+			if err := l.dir(ctx, root, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// entryOf makes an entry of what lstat found.
+func entryOf(root, p string, fi fs.FileInfo) tree.Entry {
+	e := tree.Entry{Path: p, Mode: fi.Mode() & (fs.ModeType | fs.ModePerm), ModTime: fi.ModTime()}
+	switch {
+	case e.Mode.IsRegular():
+		e.Size = fi.Size()
+	case e.Mode&fs.ModeSymlink != 0:
+		e.Target, _ = os.Readlink(filepath.Join(root, filepath.FromSlash(p)))
+	}
+	return e
+}
+
+// eachPath calls do with every path that the client sends.
+func (s *server) eachPath(k *call, do func(string) error) error {
+	for {
+		m, err := k.recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if m.what != whatPaths {
+			return broken("a message of kind %d among paths", m.what)
+		}
+		d, err := unpackList(s.codec, m.body)
+		if err != nil {
+			return err
+		}
+		k.release(m.size())
+		m.free()
+		for f := (front{}); len(d.b) > 0; {
+			p := f.path(d)
+			if d.err != nil {
+				return d.err
+			}
+			if err := do(p); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// stat answers the states of single paths; a symlink on the way is followed as
+// far as it stays inside.
+func (s *server) stat(k *call, root string) error {
+	p, err := openPlace(root)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	l := &lister{s: s, k: k}
+	err = s.eachPath(k, func(name string) error {
+		fi, err := p.root.Lstat(filepath.FromSlash(name))
+		if err != nil {
+			return nil
+		}
+		return l.add(entryOf(root, name, fi))
+	})
+	if err != nil {
+		return err
+	}
+	return l.flush()
+}
+
+// hash reads files by several goroutines and answers in the order of the paths.
+func (s *server) hash(k *call, root string) error {
+	p, err := openPlace(root)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	type result struct {
+		sum [sha256.Size]byte
+		err error
+	}
+	ordered := make(chan chan result, 4*s.workers)
+	slots := make(chan struct{}, s.workers)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(failed)
+		var b []byte
+		n := 0
+		flush := func() error {
+			if n == 0 {
+				return nil
+			}
+			out := packList(s.codec, b)
+			b, n = b[:0], 0
+			return k.send(whatSums, out)
+		}
+		var err error
+		for c := range ordered {
+			var r result
+			select {
+			case r = <-c:
+			default: // the answers so far do not wait for a long file
+				if err == nil {
+					err = flush()
+				}
+				r = <-c
+			}
+			if b = appendError(b, r.err); r.err == nil {
+				b = append(b, r.sum[:]...)
+			}
+			if n++; len(b) >= goodList && err == nil {
+				err = flush()
+			}
+			if err != nil {
+				k.cancel(err)
+			}
+		}
+		if err == nil {
+			err = flush()
+		}
+		failed <- err
+	}()
+	err = s.eachPath(k, func(name string) error {
+		c := make(chan result, 1)
+		ordered <- c
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			var r result
+			r.sum, r.err = p.hash(k.ctx, name)
+			c <- r
+		}()
+		return context.Cause(k.ctx)
+	})
+	close(ordered)
+	if ferr := <-failed; err == nil {
+		err = ferr
+	}
+	return err
+}
+
+// hash is the SHA-256 of one file.
+func (p *place) hash(ctx context.Context, name string) (sum [sha256.Size]byte, err error) {
+	f, fi, err := p.openSource(name)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	buf := make([]byte, min(1<<20, fi.Size()+1))
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return sum, err
+		}
+		n, err := f.Read(buf)
+		h.Write(buf[:n])
+		if err == io.EOF {
+			return [sha256.Size]byte(h.Sum(nil)), nil
+		}
+		if err != nil {
+			return sum, err
+		}
+	}
+}
+
+// openSource opens a regular file to read it.
+func (p *place) openSource(name string) (*os.File, fs.FileInfo, error) {
+	dir, base := path.Split(name)
+	d, err := p.folder(path.Clean(dir))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer d.put()
+	f, err := d.read(base)
+	if err != nil {
+		if m, lerr := d.lstat(base); lerr == nil && !m.IsRegular() {
+			err = &Error{Class: Changed, Text: "is a " + tree.TypeName(m) + " by now", Here: true}
+		}
+		return nil, nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil {
+		err = regular(fi)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, fi, nil
+}
+
+// apply carries out items in their order.
+func (s *server) apply(k *call, root string) error {
+	do := applyAbove
+	if root != "/" {
+		p, err := openPlace(root)
+		if err != nil {
+			return err
+		}
+		defer p.Close()
+		do = p.apply
+	}
+	for {
+		m, err := k.recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if m.what != whatItems {
+			return broken("a message of kind %d among items", m.what)
+		}
+		d, err := unpackList(s.codec, m.body)
+		if err != nil {
+			return err
+		}
+		k.release(m.size())
+		m.free()
+		var out []byte
+		for f := (front{}); len(d.b) > 0; {
+			it := f.item(d)
+			if d.err != nil {
+				return d.err
+			}
+			out = appendError(out, do(&it))
+			if len(out) >= goodList {
+				if err := k.send(whatDone, packList(s.codec, out)); err != nil {
+					return err
+				}
+				out = out[:0]
+			}
+		}
+		if len(out) == 0 {
+			continue
+		}
+		if err := k.send(whatDone, packList(s.codec, out)); err != nil {
+			return err
+		}
+	}
+}

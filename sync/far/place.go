@@ -1,0 +1,139 @@
+package far
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"rentop/sync/tree"
+)
+
+// This file is the root of one side's tree, and the folders in it that are kept
+// open: a small file costs one step from its folder, not one for each folder
+// above it. Nothing leads out of the root: folders are opened through os.Root.
+
+// place is a root with its open folders.
+type place struct {
+	root *os.Root
+
+	token string // begins the names of this run's temporary files
+	count atomic.Uint64
+
+	mu   sync.Mutex // protects what follows
+	open map[string]*folder
+	ring []*folder // in the order of opening
+}
+
+// keepOpen is how many folders stay open.
+const keepOpen = 200
+
+func openPlace(dir string) (*place, error) {
+	r, err := os.OpenRoot(filepath.FromSlash(dir))
+	if err != nil {
+		return nil, err
+	}
+	return &place{root: r, token: tree.TmpPrefix + tree.Token() + "-", open: map[string]*folder{}}, nil
+}
+
+func (p *place) Close() error {
+	p.forget()
+	return p.root.Close()
+}
+
+// folder is an open folder; users give it back with put.
+type folder struct {
+	dir  string
+	uses atomic.Int32 // one for the place itself
+	handle
+}
+
+func (f *folder) put() {
+	if f.uses.Add(-1) == 0 {
+		f.handle.close()
+	}
+}
+
+// folder opens dir, slash-separated and relative to the root, "." for itself.
+func (p *place) folder(dir string) (*folder, error) {
+	p.mu.Lock()
+	if f := p.open[dir]; f != nil {
+		f.uses.Add(1)
+		p.mu.Unlock()
+		return f, nil
+	}
+	p.mu.Unlock()
+	h, err := openHandle(p.root, dir)
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{dir: dir, handle: h}
+	f.uses.Store(2)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if other := p.open[dir]; other != nil { // opened meanwhile
+		other.uses.Add(1)
+		h.close()
+		return other, nil
+	}
+	p.open[dir] = f
+	if p.ring = append(p.ring, f); len(p.ring) > keepOpen {
+		old := p.ring[0]
+		p.ring = p.ring[1:]
+		if p.open[old.dir] == old {
+			delete(p.open, old.dir)
+		}
+		old.put()
+	}
+	return f, nil
+}
+
+// forget closes all folders once nobody uses them: one may be another by now.
+func (p *place) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.ring {
+		f.put()
+	}
+	p.ring = nil
+	clear(p.open)
+}
+
+// temp is a new name for a file on its way.
+func (p *place) temp() string {
+	const digits = "0123456789abcdefghijklmnopqrstuv"
+	n := p.count.Add(1)
+	var b [13]byte
+	i := len(b)
+	for {
+		i--
+		b[i] = digits[n%32]
+		if n /= 32; n == 0 {
+			return p.token + string(b[i:])
+		}
+	}
+}
+
+// isFolder says whether a folder is at name.
+func (f *folder) isFolder(name string) bool {
+	m, err := f.lstat(name)
+	return err == nil && m.IsDir()
+}
+
+// move gives the file tmp its name, with the reason where a folder is there.
+func (f *folder) move(tmp, name string) error {
+	err := f.rename(tmp, name)
+	if err != nil && f.isFolder(name) {
+		return errFolder
+	}
+	return err
+}
+
+// regular refuses all but regular files.
+func regular(fi fs.FileInfo) error {
+	if m := fi.Mode(); !m.IsRegular() {
+		return &Error{Class: Changed, Text: "is a " + tree.TypeName(m) + " by now", Here: true}
+	}
+	return nil
+}

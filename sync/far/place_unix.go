@@ -1,0 +1,126 @@
+//go:build unix
+
+package far
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file works inside one open folder by file descriptor: one step for a name.
+
+// handle is an open folder.
+type handle struct {
+	dir *os.File
+	fd  int
+}
+
+func openHandle(root *os.Root, dir string) (handle, error) {
+	f, err := root.OpenFile(filepath.FromSlash(dir), os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return handle{}, err
+	}
+	return handle{dir: f, fd: int(f.Fd())}, nil
+}
+
+func (h handle) close() error { return h.dir.Close() }
+
+// retry repeats what a signal interrupted.
+func retry(do func() error) error {
+	for {
+		if err := do(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+func (h handle) openFile(name string, flags int, perm uint32) (*os.File, error) {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat(h.fd, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// create makes a file that is not there.
+func (h handle) create(name string) (*os.File, error) {
+	return h.openFile(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+}
+
+// read opens a file; a named pipe does not keep it waiting.
+func (h handle) read(name string) (*os.File, error) {
+	return h.openFile(name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+}
+
+// part opens a file to go on with, or makes it; held says that another process does.
+func (h handle) part(name string) (f *os.File, held bool, err error) {
+	f, err = h.openFile(name, unix.O_RDWR|unix.O_CREAT|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, false, err
+	}
+	err = retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, true, nil
+	}
+	return f, false, nil // a file system without locks: at worst SHA-256 tells
+}
+
+func (h handle) rename(from, to string) error {
+	return retry(func() error { return unix.Renameat(h.fd, from, h.fd, to) })
+}
+
+func (h handle) remove(name string) error {
+	return retry(func() error { return unix.Unlinkat(h.fd, name, 0) })
+}
+
+func (h handle) mkdir(name string, perm fs.FileMode) error {
+	return retry(func() error { return unix.Mkdirat(h.fd, name, uint32(perm)) })
+}
+
+func (h handle) chmodSelf(perm fs.FileMode) error { return h.dir.Chmod(perm) }
+
+// times sets the time of a file of ours.
+func (h handle) times(name string, t time.Time) error {
+	ts, err := unix.TimeToTimespec(t)
+	if err != nil {
+		return err
+	}
+	return retry(func() error {
+		return unix.UtimesNanoAt(h.fd, name, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
+	})
+}
+
+// lstat is only the type of what is at name.
+func (h handle) lstat(name string) (fs.FileMode, error) {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstatat(h.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return 0, err
+	}
+	switch uint32(st.Mode) & unix.S_IFMT {
+	case unix.S_IFREG:
+		return 0, nil
+	case unix.S_IFDIR:
+		return fs.ModeDir, nil
+	case unix.S_IFLNK:
+		return fs.ModeSymlink, nil
+	}
+	return fs.ModeIrregular, nil
+}
+
+// link gives the file at name in from another name here.
+func (h handle) link(from handle, name, tmp string) error {
+	return retry(func() error { return unix.Linkat(from.fd, name, h.fd, tmp, 0) })
+}
+
+func isQuota(err error) bool { return errors.Is(err, syscall.EDQUOT) }

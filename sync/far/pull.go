@@ -1,0 +1,276 @@
+package far
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+)
+
+// This file is a pull: the client asks and receives, the server sends.
+
+// Pull carries out items, as they come, in the folder dst here, which no item
+// leaves: files come from root on the instance. As Push otherwise.
+func (c *Client) Pull(ctx context.Context, root, dst string, items <-chan Item, o Options) error {
+	p, err := openPlace(dst)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return c.do(ctx, svcSend, appendString(nil, root), o.Wire, func(k *call) error {
+		f := newFlow(o)
+		r := newReceiver(k, p, c.codec, c.workers)
+		r.lookup = func(index uint32) (string, fs.FileMode, int64, bool) {
+			u, ok := f.find(index)
+			if !ok || u.it.Op != Send || u.linked {
+				return "", 0, 0, false
+			}
+			e := &u.it.Entry
+			return e.Path, e.Mode.Perm(), grown(e.Size), true
+		}
+		d := &pulling{c: c, k: k, r: r, f: f}
+		r.done = func(index uint32, is source, err error) {
+			if err != nil {
+				d.stop(index, err)
+			}
+			f.finish(index, &is, err)
+		}
+		if o.Content != nil {
+			r.content = o.Content
+		}
+		if o.Current != nil {
+			r.current = func(index uint32) { o.Current(f.pathOf(index)) }
+		}
+		received := make(chan error, 1)
+		go func() { received <- r.run() }()
+		err := f.run(k, items, d)
+		if err == nil {
+			err = k.sendEnd(nil)
+		}
+		if err != nil {
+			k.cancel(err)
+		}
+		if rerr := <-received; err == nil {
+			err = rerr
+		}
+		return k.overBy(err)
+	})
+}
+
+// grown is how long a file may have become since it was listed: a log may grow,
+// and an endless file is cut.
+func grown(size int64) int64 { return size + max(size, 64<<20) }
+
+// pulling is a pull's driver.
+type pulling struct {
+	c *Client
+	k *call
+	r *receiver
+	f *flow
+
+	b     []byte
+	front front
+	tell  []*incoming // whose parts are told once they are asked for
+}
+
+func (p *pulling) op(index uint32, it *Item) error {
+	p.f.finish(index, nil, p.r.p.apply(it))
+	return nil
+}
+
+func (p *pulling) send(index uint32, it *Item) error {
+	e := &it.Entry
+	w := wanted{index: index, path: e.Source(), size: e.Size}
+	if e.Size >= largeFrom || !it.Fresh && e.Size >= wholeBelow {
+		w.large = true
+		in := &incoming{r: p.r, index: index, path: e.Path, perm: e.Mode.Perm(), limit: grown(e.Size)}
+		if in.openPart(e.Size, e.ModTime) {
+			w.have = true
+			if err := p.r.expect(in); err != nil {
+				return err
+			}
+			p.tell = append(p.tell, in)
+		}
+	}
+	if p.b = p.front.appendWanted(p.b, &w); len(p.b) >= goodList || len(p.tell) >= 64 {
+		return p.flush()
+	}
+	return nil
+}
+
+func (p *pulling) flush() error {
+	if len(p.b) == 0 {
+		return nil
+	}
+	err := p.k.send(msgWant, packList(p.c.codec, p.b))
+	p.b, p.front = p.b[:0], front{}
+	for _, in := range p.tell {
+		p.r.writers.Go(in.tell)
+	}
+	p.tell = nil
+	return err
+}
+
+// stop tells the server that a file is not wanted any more.
+func (p *pulling) stop(index uint32, err error) {
+	l := doneList{}
+	l.more = make(chan struct{}, 1)
+	l.add(index, err)
+	if err := p.k.send(msgDone, packList(p.c.codec, l.b)); err != nil {
+		p.k.cancel(err)
+	}
+}
+
+// send is the server's side of a pull.
+func (s *server) send(k *call, root string) error {
+	p, err := openPlace(root)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	w := &wishes{more: make(chan struct{}, 1)}
+	out := newSender(k, p, s.codec, s.workers)
+	out.read = func(uint32, source) {}
+	out.failed = func(index uint32, err error) {
+		if out.out(index) != nil {
+			return // sendLarge tells
+		}
+		if err := out.fail(index, err); err != nil {
+			k.cancel(err)
+		}
+	}
+	out.start()
+	heard := make(chan error, 1)
+	go func() {
+		err := w.hear(s, out)
+		if err != nil {
+			k.cancel(err)
+		}
+		heard <- err
+	}()
+	err = w.feed(out)
+	if err != nil {
+		k.cancel(err)
+	}
+	if ferr := out.finish(); err == nil {
+		err = ferr
+	}
+	if err != nil {
+		k.cancel(err)
+	}
+	if herr := <-heard; err == nil {
+		err = herr
+	}
+	return k.overBy(err)
+}
+
+// wishes are the files that the client asked for and that were not begun. The
+// goroutine that hears never waits for the one that feeds: what it hears next
+// may be what that one waits for.
+type wishes struct {
+	mu    sync.Mutex // protects what follows
+	list  []wanted
+	outs  []*outgoing // nil for small ones
+	ended bool
+	more  chan struct{}
+}
+
+func (w *wishes) hear(s *server, out *sender) error {
+	for {
+		m, err := out.k.recv()
+		if err != nil {
+			w.mu.Lock()
+			w.ended = true
+			w.mu.Unlock()
+			signal(w.more)
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		if m.what != msgWant {
+			if err := out.answer(m, nil); err != nil {
+				return err
+			}
+		} else if err := w.want(s, out, m); err != nil {
+			return err
+		}
+		out.k.release(m.size())
+		m.free()
+	}
+}
+
+func (w *wishes) want(s *server, out *sender, m frame) error {
+	d, err := unpackList(s.codec, m.body)
+	if err != nil {
+		return err
+	}
+	for f := (front{}); len(d.b) > 0; {
+		x := f.wanted(d)
+		if d.err != nil {
+			return d.err
+		}
+		var o *outgoing
+		if x.large {
+			o = newOutgoing(announced{index: x.index})
+			o.from, o.wait = x.path, x.have
+			out.mu.Lock()
+			out.outs[x.index] = o
+			out.mu.Unlock()
+		}
+		w.mu.Lock()
+		w.list, w.outs = append(w.list, x), append(w.outs, o)
+		n := len(w.list)
+		w.mu.Unlock()
+		if n > 2*maxPending {
+			return broken("more than %d files asked for at once", 2*maxPending)
+		}
+	}
+	signal(w.more)
+	return nil
+}
+
+// feed names the files to the sender.
+func (w *wishes) feed(out *sender) error {
+	pause := time.NewTimer(time.Hour)
+	defer pause.Stop()
+	for {
+		w.mu.Lock()
+		list, outs, ended := w.list, w.outs, w.ended
+		w.list, w.outs = nil, nil
+		w.mu.Unlock()
+		for i := range list {
+			var err error
+			if o := outs[i]; o != nil {
+				err = out.large(o)
+			} else {
+				err = out.small(smallJob{index: list[i].index, from: list[i].path, size: list[i].size})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(list) > 0 {
+			continue
+		}
+		if ended {
+			return nil
+		}
+		pause.Reset(idle)
+		select {
+		case <-w.more:
+		case <-pause.C:
+			if err := out.flush(); err != nil {
+				return err
+			}
+			select {
+			case <-w.more:
+			case <-out.k.ctx.Done():
+				return out.k.why()
+			}
+		case <-out.k.ctx.Done():
+			return out.k.why()
+		}
+	}
+}

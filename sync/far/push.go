@@ -1,0 +1,187 @@
+package far
+
+import (
+	"context"
+	"io"
+
+	"rentop/sync/tree"
+)
+
+// This file is a push: the client sends, the server receives.
+
+// Push carries out items, as they come, under root on the instance, until items
+// is closed: files come from the folder src here. What fails for one item is told
+// to Done and the rest goes on; the error is for what ended the whole.
+func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, o Options) error {
+	p, err := openPlace(src)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return c.do(ctx, svcReceive, appendString(nil, root), o.Wire, func(k *call) error {
+		f := newFlow(o)
+		s := newSender(k, p, c.codec, c.workers)
+		s.named = true
+		s.read = f.readAs
+		s.failed = func(index uint32, err error) { f.finish(index, nil, err) }
+		if o.Content != nil {
+			s.content = o.Content
+		}
+		if o.Current != nil {
+			s.current = func(index uint32) { o.Current(f.pathOf(index)) }
+		}
+		s.start()
+		answered := make(chan error, 1)
+		go func() {
+			err := s.answers(f)
+			if err == io.EOF {
+				err = nil
+			} else {
+				k.cancel(err)
+			}
+			answered <- err
+		}()
+		err := f.run(k, items, pushing{s})
+		if err != nil {
+			k.cancel(err)
+		}
+		if ferr := s.finish(); err == nil {
+			err = ferr
+		}
+		if err == nil {
+			err = k.sendEnd(nil)
+		}
+		if err != nil {
+			k.cancel(err)
+		}
+		if aerr := <-answered; err == nil {
+			err = aerr
+		}
+		return k.overBy(err)
+	})
+}
+
+// pushing is a push's driver.
+type pushing struct{ s *sender }
+
+func (p pushing) op(index uint32, it *Item) error { return p.s.item(index, it) }
+func (p pushing) flush() error                    { return p.s.flushAll() }
+
+func (p pushing) send(index uint32, it *Item) error {
+	e := &it.Entry
+	basis := !it.Fresh || len(it.Basis) > 0
+	if e.Size < largeFrom && !(basis && e.Size >= wholeBelow) {
+		return p.s.small(smallJob{index: index, from: e.Source(), path: e.Path, perm: e.Mode.Perm(), size: e.Size})
+	}
+	a := announced{index: index, entry: tree.Entry{Path: e.Path, Mode: e.Mode.Perm(), Size: e.Size, ModTime: e.ModTime}, fresh: !basis, basis: it.Basis}
+	o := newOutgoing(a)
+	o.from = e.Source()
+	o.wait = basis || e.Size >= partFrom
+	return p.s.large(o)
+}
+
+// answers reads what the receiver says, until its end; f is nil where the
+// receiver keeps the account itself.
+func (s *sender) answers(f *flow) error {
+	for {
+		m, err := s.k.recv()
+		if err != nil {
+			return err
+		}
+		if err := s.answer(m, f); err != nil {
+			return err
+		}
+		s.k.release(m.size())
+		m.free()
+	}
+}
+
+func (s *sender) answer(m frame, f *flow) error {
+	switch m.what {
+	case msgDone:
+		d, err := unpackList(s.codec, m.body)
+		if err != nil {
+			return err
+		}
+		for len(d.b) > 0 {
+			index := d.index()
+			derr := d.error()
+			if d.err != nil {
+				return d.err
+			}
+			if o := s.out(index); o != nil && derr != nil {
+				o.stop.Store(true)
+				signal(o.heard)
+			}
+			if f != nil && !f.finish(index, nil, derr) {
+				return broken("an answer for item %d, which is not on its way", index)
+			}
+		}
+		return nil
+	case msgHave:
+		d := decoder{b: m.body}
+		o := s.out(d.index())
+		part := d.size()
+		if err := d.end(); err != nil {
+			return err
+		}
+		if o != nil {
+			o.hear(func(h *have) { h.known, h.part = true, part })
+		}
+		return nil
+	case msgSums:
+		d := decoder{b: m.body}
+		o := s.out(d.index())
+		last := d.byte() == 1
+		if d.err != nil {
+			return d.err
+		}
+		if len(d.b)%8 != 0 {
+			return broken("sums of %d bytes", len(d.b))
+		}
+		if o == nil {
+			return nil
+		}
+		var bad error
+		o.hear(func(h *have) {
+			if int64(len(h.sums)+len(d.b)/8) > h.part/partBlock {
+				bad = broken("more sums than a part has blocks")
+				return
+			}
+			for len(d.b) > 0 {
+				h.sums = append(h.sums, le64(d.b))
+				d.b = d.b[8:]
+			}
+			h.ended = h.ended || last
+		})
+		return bad
+	}
+	return broken("a message of kind %d from the receiver", m.what)
+}
+
+// receive is the server's side of a push.
+func (s *server) receive(k *call, root string) error {
+	p, err := openPlace(root)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	list := newDoneList(k, s.codec)
+	r := newReceiver(k, p, s.codec, s.workers)
+	r.named = true
+	r.done = func(index uint32, _ source, err error) { list.add(index, err) }
+	told := make(chan error, 1)
+	go func() {
+		err := list.run()
+		if err != nil {
+			k.cancel(err)
+		}
+		told <- err
+	}()
+	err = r.run()
+	list.end()
+	if terr := <-told; err == nil {
+		err = terr
+	}
+	return k.overBy(err)
+}

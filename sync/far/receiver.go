@@ -1,0 +1,367 @@
+package far
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"io/fs"
+	"path"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"rentop/sync/codec"
+)
+
+// This file is the pump that writes content: the server's in a push, the
+// client's in a pull. One goroutine takes messages in order; batches are
+// unpacked and written by several, and each large file has a writer of its own.
+
+// receiver writes what comes over k to p.
+type receiver struct {
+	k       *call
+	p       *place
+	codec   *codec.Codec
+	workers int
+	named   bool // a push: messages carry names
+
+	// lookup says what a file of a pull is and how long it may be.
+	lookup func(index uint32) (path string, perm fs.FileMode, limit int64, ok bool)
+	// done hears of each file once it has its name, or why it does not; from
+	// several goroutines.
+	done    func(index uint32, is source, err error)
+	content func(n int64)
+	current func(index uint32)
+
+	work    chan func()
+	working sync.WaitGroup
+	writers sync.WaitGroup // of large files
+	haves   chan struct{}  // turns for telling what there is of a file
+
+	mu    sync.Mutex // protects files
+	files map[uint32]*incoming
+}
+
+func newReceiver(k *call, p *place, c *codec.Codec, n int) *receiver {
+	return &receiver{k: k, p: p, codec: c, workers: n, work: make(chan func()), haves: make(chan struct{}, 2), files: map[uint32]*incoming{},
+		content: func(int64) {}, current: func(uint32) {}}
+}
+
+// maxLarge bounds the large files that are announced at once.
+const maxLarge = 4 * maxPending
+
+// run takes messages until the sender's end and all is written.
+func (r *receiver) run() error {
+	for range r.workers {
+		r.working.Go(func() {
+			for do := range r.work {
+				do()
+			}
+		})
+	}
+	err := r.take()
+	if err != nil {
+		r.k.cancel(err)
+	}
+	close(r.work)
+	r.mu.Lock()
+	for _, in := range r.files {
+		in.abandon()
+	}
+	r.mu.Unlock()
+	r.working.Wait()
+	r.writers.Wait()
+	if err == nil && r.k.ctx.Err() != nil {
+		err = r.k.why()
+	}
+	return err
+}
+
+func (r *receiver) take() error {
+	for {
+		m, err := r.k.recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch m.what {
+		case msgBatch:
+			err = r.do(func() { r.batch(m) })
+		case msgItems:
+			err = r.items(m)
+		case msgAnnounce, msgStart, msgData, msgCopy, msgEnd, msgFail:
+			err = r.large(m)
+		default:
+			err = broken("a message of kind %d among content", m.what)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// free gives a message's room and memory back.
+func (r *receiver) free(m frame) {
+	r.k.release(m.size())
+	m.free()
+}
+
+func (r *receiver) do(f func()) error {
+	select {
+	case r.work <- f:
+		return nil
+	case <-r.k.ctx.Done():
+		return r.k.why()
+	}
+}
+
+// items carries out what is not content, in order.
+func (r *receiver) items(m frame) error {
+	if !r.named {
+		return broken("operations in a pull")
+	}
+	d, err := unpackList(r.codec, m.body)
+	if err != nil {
+		return err
+	}
+	r.free(m)
+	for f := (front{}); len(d.b) > 0; {
+		index := d.index()
+		it := f.item(d)
+		if d.err != nil {
+			return d.err
+		}
+		r.done(index, source{}, r.p.apply(&it))
+	}
+	return nil
+}
+
+// batch unpacks many small files and writes them.
+func (r *receiver) batch(m frame) {
+	size := m.size()
+	d := decoder{b: m.body}
+	method, n := d.block()
+	raw := d.b
+	err := d.err
+	if err == nil && method != codec.Raw {
+		if raw, err = r.codec.Decode(getBuffer(n)[:0], method, d.b, n); err != nil {
+			err = broken("%v", err)
+		}
+		defer putBuffer(raw)
+	} else if err == nil && len(raw) != n {
+		err = broken("a block of %d bytes that says %d", len(raw), n)
+	}
+	if err == nil {
+		err = r.unpacked(raw)
+	}
+	m.free()
+	r.k.release(size)
+	if err != nil {
+		r.k.cancel(err)
+	}
+}
+
+// unpacked writes the files of one batch.
+func (r *receiver) unpacked(raw []byte) error {
+	d := decoder{b: raw}
+	files, want := d.batch(r.named)
+	if d.err != nil {
+		return d.err
+	}
+	limits := make([]int64, len(files))
+	at := int64(0)
+	all := sha256.New()
+	for i := range files {
+		s := &files[i]
+		if limits[i] = s.size; !r.named {
+			var ok bool
+			if s.path, s.perm, limits[i], ok = r.lookup(s.index); !ok {
+				return broken("a file that nobody asked for")
+			}
+		}
+		s.sum = sha256.Sum256(d.b[at : at+s.size])
+		all.Write(s.sum[:])
+		at += s.size
+	}
+	if !bytes.Equal(all.Sum(nil), want) {
+		for i := range files {
+			r.done(files[i].index, source{}, errDiffers)
+		}
+		return nil
+	}
+	r.write(files, limits, d.b)
+	return nil
+}
+
+// Where a file takes longer than slowFile, others of its batch are written
+// beside it, up to maxBeside at once: a disk that must be waited for (fsync, a
+// network's file system) is asked for many things at a time, and where nothing
+// waits no goroutine is made.
+const (
+	slowFile  = 150 * time.Microsecond
+	maxBeside = 24
+)
+
+// write writes files whose contents follow one another in b.
+func (r *receiver) write(files []small, limits []int64, b []byte) {
+	starts := make([]int64, len(files))
+	at := int64(0)
+	for i := range files {
+		starts[i] = at
+		at += files[i].size
+	}
+	var next atomic.Int64
+	var beside atomic.Int32
+	var wg sync.WaitGroup
+	var one func()
+	one = func() {
+		var w smallWriter
+		defer w.close()
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(files) {
+				return
+			}
+			s := &files[i]
+			begun := time.Now()
+			err := r.k.ctx.Err()
+			switch {
+			case err != nil:
+				continue // the call is over; nobody hears
+			case s.size > limits[i]:
+				err = &Error{Class: Changed, Text: "is much larger by now than it was when listed", Here: true}
+			default:
+				err = w.write(r.p, s, b[starts[i]:starts[i]+s.size])
+			}
+			if err == nil {
+				r.content(s.size)
+			}
+			r.done(s.index, source{size: s.size, time: s.time, sum: s.sum}, err)
+			if time.Since(begun) > slowFile && beside.Load() < maxBeside && i+1 < len(files) {
+				beside.Add(1)
+				wg.Go(one)
+			}
+		}
+	}
+	one()
+	wg.Wait()
+}
+
+// smallWriter writes files of one folder after the other.
+type smallWriter struct{ d *folder }
+
+func (w *smallWriter) close() {
+	if w.d != nil {
+		w.d.put()
+		w.d = nil
+	}
+}
+
+// write puts one whole file under its name.
+func (w *smallWriter) write(p *place, s *small, content []byte) error {
+	dir, base := path.Split(s.path)
+	if dir = path.Clean(dir); w.d == nil || w.d.dir != dir {
+		w.close()
+		d, err := p.folder(dir)
+		if err != nil {
+			return err
+		}
+		w.d = d
+	}
+	tmp := p.temp()
+	f, err := w.d.create(tmp)
+	if err != nil {
+		return err
+	}
+	if len(content) > 0 {
+		_, err = f.Write(content)
+	}
+	if err == nil && s.perm.Perm() != 0o600 {
+		err = f.Chmod(s.perm.Perm())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = w.d.times(tmp, s.time)
+	}
+	if err == nil {
+		err = w.d.move(tmp, base)
+	}
+	if err != nil {
+		w.d.remove(tmp)
+	}
+	return err
+}
+
+// doneList gathers what has been done and sends it, many at a time.
+type doneList struct {
+	k     *call
+	codec *codec.Codec
+	mu    sync.Mutex // protects b, ended
+	b     []byte
+	ended bool
+	more  chan struct{}
+}
+
+func newDoneList(k *call, c *codec.Codec) *doneList {
+	return &doneList{k: k, codec: c, more: make(chan struct{}, 1)}
+}
+
+func (l *doneList) add(index uint32, err error) {
+	l.mu.Lock()
+	l.b = appendError(binary.AppendUvarint(l.b, uint64(index)), err)
+	l.mu.Unlock()
+	signal(l.more)
+}
+
+func (l *doneList) end() {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	signal(l.more)
+}
+
+// run sends until end was called and all is sent.
+func (l *doneList) run() error {
+	for {
+		l.mu.Lock()
+		b, ended := l.b, l.ended
+		l.b = nil
+		l.mu.Unlock()
+		for len(b) > 0 {
+			part := b
+			if len(part) > goodList {
+				part = l.cut(b)
+			}
+			if err := l.k.send(msgDone, packList(l.codec, part)); err != nil {
+				return err
+			}
+			b = b[len(part):]
+		}
+		if ended {
+			return nil
+		}
+		select {
+		case <-l.more:
+		case <-l.k.ctx.Done():
+			return l.k.why()
+		}
+	}
+}
+
+// cut is a beginning of b with whole entries.
+func (l *doneList) cut(b []byte) []byte {
+	d := decoder{b: b}
+	for len(b)-len(d.b) < goodList/2 && d.err == nil {
+		d.index()
+		d.error()
+	}
+	return b[:len(b)-len(d.b)]
+}
