@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Carrier is a Link over one or more stripes: byte streams in both directions
-// whose Close ends a Read and a Write that are under way. Where a stripe has a
+// whose Close returns at once and soon ends a Read and a Write that are under way. Where a stripe has a
 // CloseWrite method, it is called after its last frame. A stripe that ends early
 // ends the link.
 type Carrier struct {
@@ -145,9 +145,16 @@ func (l *Carrier) close() error {
 		t.Stop()
 	}
 	l.fail(ErrClosed)
-	l.writers.Wait()
-	l.readers.Wait()
 	l.others.Wait()
+	t := time.NewTimer(linger) // a stripe may be slow to let go; its goroutines end with it
+	defer t.Stop()
+	for _, c := range []chan struct{}{flushed, heard} {
+		select {
+		case <-c:
+		case <-t.C:
+			return err
+		}
+	}
 	return err
 }
 

@@ -109,10 +109,12 @@ func (l *Carrier) measure() {
 		case <-l.meter.woken:
 		case <-t.C:
 		}
-		interval := l.ping(turn)
-		asked = l.grow(asked)
 		now := l.moved()
-		if now == moved && l.meter.settled() {
+		if now == moved && l.meter.known() { // nothing to measure: no more pings
+			if !l.meter.settled() {
+				t.Reset(longest)
+				continue
+			}
 			t.Stop()
 			l.meter.dozing.Store(true)
 			if l.moved() != now { // since we looked
@@ -120,6 +122,8 @@ func (l *Carrier) measure() {
 			}
 			continue
 		}
+		interval := l.ping(turn)
+		asked = l.grow(asked)
 		moved = now
 		t.Reset(interval)
 	}
@@ -132,11 +136,18 @@ func (l *Carrier) moved() int64 {
 	return l.out.sent + int64(l.out.bytes) + l.received.Load()
 }
 
-// settled tells whether the round trip is known and no answer is awaited.
+// known tells whether the round trip is.
+func (m *meter) known() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pongs >= firstPings
+}
+
+// settled tells whether no answer is awaited.
 func (m *meter) settled() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.pongs >= firstPings && len(m.pings) == 0
+	return len(m.pings) == 0
 }
 
 // ping sends one on the stripe whose turn it is, and says when the next is due.
