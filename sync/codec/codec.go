@@ -18,6 +18,7 @@ const (
 	Raw    Method = 0 // the bytes themselves
 	Zstd   Method = 1 // one zstd frame
 	Planes Method = 2 // numbers grouped by significance, see planes.go
+	Sorted Method = 3 // Burrows-Wheeler transform, see bwt.go
 )
 
 func (m Method) String() string {
@@ -28,6 +29,8 @@ func (m Method) String() string {
 		return "zstd"
 	case Planes:
 		return "planes"
+	case Sorted:
+		return "sorted"
 	}
 	return fmt.Sprintf("method %d", uint8(m))
 }
@@ -53,7 +56,13 @@ type Codec struct {
 	zstd    [levels]lazyEncoder
 	decode  lazyDecoder
 	planes  sync.Pool // *planeScratch
+	sorters sync.Pool // *sorter
+	// sorting holds a token for each sorter in use: one takes 48 MiB to pack and 40 to unpack.
+	sorting chan struct{}
 }
+
+// maxSorters bounds how many blocks are sorted at once, whatever the workers: memory is flat.
+const maxSorters = 3
 
 type lazyEncoder struct {
 	once sync.Once
@@ -70,6 +79,8 @@ func New(workers int) *Codec {
 	return &Codec{
 		workers: max(1, workers),
 		planes:  sync.Pool{New: func() any { return new(planeScratch) }},
+		sorters: sync.Pool{New: func() any { return new(sorter) }},
+		sorting: make(chan struct{}, min(max(1, workers), maxSorters)),
 	}
 }
 
@@ -84,12 +95,21 @@ func (c *Codec) Encode(dst, block []byte, h Hint) (Method, []byte) {
 		return Raw, append(dst, block...)
 	}
 	p := inspect(block, h)
+	if p.method == Zstd && h.Level == LevelMost && len(block) >= minSorted {
+		p.method = Sorted
+	}
 	start := len(dst)
 	switch p.method {
 	case Planes:
 		s := c.planes.Get().(*planeScratch)
 		dst = s.encode(dst, block, p.width, p.phase, c.encoder(LevelFastest))
 		c.planes.Put(s)
+	case Sorted:
+		c.sorting <- struct{}{}
+		s := c.sorters.Get().(*sorter)
+		dst = s.encode(dst, block)
+		c.sorters.Put(s)
+		<-c.sorting
 	case Zstd:
 		dst = c.encoder(h.Level).EncodeAll(block, dst)
 	}
@@ -98,6 +118,9 @@ func (c *Codec) Encode(dst, block []byte, h Hint) (Method, []byte) {
 	}
 	return p.method, dst
 }
+
+// minSorted is the length below which zstd packs better than sorting does.
+const minSorted = 16 << 10
 
 // minPacked is the length below which a frame's own header eats the gain.
 const minPacked = 64
@@ -128,6 +151,13 @@ func (c *Codec) Decode(dst []byte, m Method, in []byte, rawLen int) ([]byte, err
 		s := c.planes.Get().(*planeScratch)
 		err = s.decode(dst[start:start+rawLen], in, c.decoder())
 		c.planes.Put(s)
+		dst = dst[:start+rawLen]
+	case Sorted:
+		c.sorting <- struct{}{}
+		s := c.sorters.Get().(*sorter)
+		err = s.decode(dst[start:start+rawLen], in)
+		c.sorters.Put(s)
+		<-c.sorting
 		dst = dst[:start+rawLen]
 	default:
 		err = errors.New("unknown method")

@@ -41,6 +41,7 @@ var prior = [levels]grade{
 	LevelDefault: {speed: 190e6, ratio: 0.29},
 	LevelBetter:  {speed: 120e6, ratio: 0.27},
 	LevelBest:    {speed: 23e6, ratio: 0.25},
+	LevelMost:    {speed: 7e6, ratio: 0.19},
 }
 
 // NewGovernor makes one for that many goroutines that encode at once.
@@ -83,7 +84,7 @@ func (g *Governor) model() Level {
 // Encoded tells how long one block took on one core. Blocks that the probe sent
 // raw say nothing about the level and are left out of its grade.
 func (g *Governor) Encoded(l Level, m Method, raw, packed int, took time.Duration) {
-	if l <= LevelNone || l >= levels || m != Zstd || raw < 64<<10 || took <= 0 {
+	if l <= LevelNone || l >= levels || m != Zstd && m != Sorted || raw < 64<<10 || took <= 0 {
 		return
 	}
 	g.mu.Lock()

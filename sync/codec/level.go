@@ -11,11 +11,12 @@ const (
 	LevelDefault
 	LevelBetter
 	LevelBest
+	LevelMost // sorts blocks: see Sorted
 	levels
 )
 
 func (l Level) String() string {
-	return [...]string{"none", "fastest", "default", "better", "best", "?"}[min(l, levels)]
+	return [...]string{"none", "fastest", "default", "better", "best", "most", "?"}[min(l, levels)]
 }
 
 func (l Level) zstd() zstd.EncoderLevel {
