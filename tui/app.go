@@ -55,6 +55,7 @@ type app struct {
 	frame   string
 	cursor  *tea.Cursor
 	dirty   bool
+	pace    *pace
 	noMouse bool
 	askBack bool // the terminal is asked for its background
 

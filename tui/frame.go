@@ -24,6 +24,7 @@ func (a *app) View() tea.View {
 		a.now = a.clock()
 		a.render()
 		a.frame = a.grid.String()
+		a.pace.changed()
 	}
 	v := tea.NewView(a.frame)
 	v.AltScreen = true

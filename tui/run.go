@@ -63,6 +63,7 @@ func Run(ctx context.Context, f Fleet, o Options) error {
 	a := newApp(ctx, f, o, look{th: c.Theme, gl: c.Glyphs, tx: tx}, o.Now)
 	a.askBack, a.noMouse = c.Ask, o.NoMouse
 	p := tea.NewProgram(a, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithColorProfile(profile(c.Depth)))
+	a.pace = &pace{program: p}
 	_, err = p.Run()
 	switch {
 	case err == nil, errors.Is(err, tea.ErrInterrupted):
