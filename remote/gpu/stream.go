@@ -28,6 +28,10 @@ func (o Options) clock() func() time.Time {
 	return o.Clock
 }
 
+func (o Options) pace() time.Duration {
+	return max(time.Second, o.Interval)
+}
+
 const (
 	beatEvery = 5 * time.Second  // how often the collector's lease is renewed
 	lease     = 20 * time.Second // how long it lives without

@@ -41,12 +41,6 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Unavailable is why there is nothing to read: no driver, no library, or a build
-// without cgo.
-type Unavailable struct{ Problem sample.Problem }
-
-func (e *Unavailable) Error() string { return e.Problem.What }
-
 // hub gathers what the lanes read into samples. One goroutine owns it.
 type hub struct {
 	o       Options

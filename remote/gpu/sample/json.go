@@ -150,7 +150,7 @@ func (s Sample) MarshalJSON() ([]byte, error) {
 	}
 	o := map[string]any{
 		"taken_at": s.TakenAt.UTC().Truncate(time.Millisecond), "source": s.Source, "driver": orNull(s.Driver),
-		"gpus": gpus, "processes": procs, "processes_hidden": s.Hidden, "host": s.Host.object(), "problem": nil,
+		"gpus": gpus, "processes": procs, "processes_hidden": s.Hidden, "source_reason": orNull(s.Lesser), "host": s.Host.object(), "problem": nil,
 	}
 	if s.Problem != nil {
 		o["problem"] = map[string]string{"what": s.Problem.What, "cure": s.Problem.Cure}

@@ -155,6 +155,7 @@ type Sample struct {
 	Hidden    bool // processes exist that the container does not show
 	Host      Host
 	Problem   *Problem // why there are no GPUs, or none readable
+	Lesser    string   // why Source is not the helper on the instance; "" where it is or none is wanted
 }
 
 // NewGPU is a GPU of which nothing is known yet, with the reason why.

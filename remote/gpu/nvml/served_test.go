@@ -1,0 +1,179 @@
+//go:build linux && cgo
+
+package nvml
+
+// The reader as it travels: linked against an old C library, served over a link to
+// a process of its own, and what it costs there.
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"rentop/remote/agent/link"
+	"rentop/remote/gpu/sample"
+)
+
+// linked builds testdata/reader as a release does.
+func linked(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	flags, err := exec.Command("sh", filepath.Join(root, ".ci/oldlibc"), dir+"/libc", runtime.GOARCH).Output()
+	if err != nil {
+		t.Skipf("no compiler to link with is here: %v", err)
+	}
+	bin := dir + "/reader"
+	build := exec.Command("go", "build", "-trimpath", "-tags", "osusergo,netgo", "-ldflags", "-s -w", "-o", bin, "./testdata/reader")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CGO_LDFLAGS="+strings.TrimSpace(string(flags)), "CGO_CFLAGS=-O2 -Wno-deprecated-declarations")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the reader: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// pipes are a process's streams as one.
+type pipes struct {
+	io.Reader
+	io.WriteCloser
+}
+
+func (p pipes) Close() error { return p.WriteCloser.Close() }
+
+func TestServedFromAnOldLink(t *testing.T) {
+	if testing.Short() {
+		t.Skip("building the reader takes too long for -short")
+	}
+	bin := linked(t)
+	out, err := exec.Command("objdump", "-T", bin).Output()
+	if err != nil {
+		t.Skipf("objdump is missing: %v", err)
+	}
+	for _, v := range regexp.MustCompile(`GLIBC_(\d+)\.(\d+)`).FindAllStringSubmatch(string(out), -1) {
+		if minor, _ := strconv.Atoi(v[2]); v[1] != "2" || minor > 17 {
+			t.Errorf("the reader needs %s: it would not start on glibc 2.17", v[0])
+		}
+	}
+	for line := range strings.Lines(string(out)) { // what is bound to no library must be the driver's
+		f := strings.Fields(line)
+		if len(f) > 3 && strings.Contains(line, "*UND*") && !strings.Contains(line, "GLIBC") && !strings.HasPrefix(f[len(f)-1], "nvml") && f[len(f)-1] != "__gmon_start__" {
+			t.Errorf("unbound: %s", strings.TrimSpace(line))
+		}
+	}
+	flags, err := exec.Command("objdump", "-p", bin).Output()
+	if err != nil || bytes.Contains(flags, []byte("BIND_NOW")) || bytes.Contains(flags, []byte("FLAGS_1              0x0000000000000001")) {
+		t.Errorf("the reader binds at its start: it would not start with an older driver's library (%v)", err)
+	}
+	info, err := os.Stat(bin)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	b := start(t, 590, "590.48.01") // for its control page alone
+	b.cmd.Process.Kill()
+	b.set(gpus, 8)
+	b.set(linkUp, 18)
+	lib := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	if err := os.Symlink(standin(t, 590), lib); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bin)
+	cmd.Env = append(b.cmd.Env, "LD_LIBRARY_PATH="+filepath.Dir(lib))
+	cmd.Stderr = os.Stderr
+	in, _ := cmd.StdinPipe()
+	from, _ := cmd.StdoutPipe()
+	begun := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	l := link.New(pipes{from, in}, link.Options{})
+	var d sample.Decoder
+	seconds, total := 6, 0
+	if s := os.Getenv("RENTOP_MEASURE"); s != "" {
+		seconds, _ = strconv.Atoi(s)
+	}
+	var first time.Duration
+	var atFirst float64
+	for n := 0; n < seconds; n++ {
+		m, err := l.Recv()
+		if err != nil || m.Kind != sample.MessageSample {
+			t.Fatalf("message %d: %v, kind %q", n, err, m.Kind)
+		}
+		s, err := d.Decode(m.Payload)
+		if err != nil || len(s.GPUs) != 8 || s.GPUs[7].Util != sample.Of(97) {
+			t.Fatalf("sample %d: %v, %+v", n, err, s)
+		}
+		if total += len(m.Payload); n == 0 {
+			first, atFirst = time.Since(begun), cpu(t, cmd.Process.Pid)
+		}
+	}
+	used, rss := cpu(t, cmd.Process.Pid)-atFirst, memory(t, cmd.Process.Pid)
+	t.Logf("8 stand-in GPUs at 1 Hz: %d bytes of program, first sample after %v, %.2f MB resident, %.3f %% of a core over %d s, %d bytes a sample",
+		info.Size(), first.Round(time.Millisecond), rss/1e6, 100*used/float64(seconds-1), seconds, total/seconds)
+	if rss > 15e6 {
+		t.Errorf("%.1f MB resident, want less than 15", rss/1e6)
+	}
+	if first > 3*time.Second {
+		t.Errorf("the first sample took %v", first)
+	}
+	l.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("the reader ended with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the reader outlives its link")
+	}
+}
+
+// cpu is the seconds of CPU time that a process has used, threads included.
+func cpu(t *testing.T, pid int) float64 {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	total := 0.0
+	for _, d := range dirs {
+		line, err := os.ReadFile(d)
+		if f := strings.Fields(string(line)); err == nil && len(f) == 3 {
+			ns, _ := strconv.ParseFloat(f[0], 64)
+			total += ns / 1e9
+		}
+	}
+	if total == 0 {
+		t.Skipf("this kernel does not count a process's time: %s", raw)
+	}
+	return total
+}
+
+func memory(t *testing.T, pid int) float64 {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(raw)
+	if m == nil {
+		t.Fatal("no VmRSS")
+	}
+	kb, _ := strconv.ParseFloat(string(m[1]), 64)
+	return kb * 1024
+}
