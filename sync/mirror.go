@@ -57,6 +57,9 @@ type Change struct {
 	// Held are removals that were not carried out, since they are more than half of
 	// what is there: a folder that is unmounted looks like that.
 	Held []string
+	// Everything says that all was looked at: rules may have changed, so that other
+	// folders are to be watched.
+	Everything bool
 }
 
 // scanAll reads the folder here.
@@ -82,7 +85,7 @@ func (m *Mirror) All(ctx context.Context, t Transport, confirm func(*Plan) error
 	if err != nil {
 		return Change{}, err
 	}
-	var c Change
+	c := Change{Everything: true}
 	if m.known != nil {
 		plan.Deletes = slices.DeleteFunc(plan.Deletes, func(a Action) bool { _, ours := m.known[a.Entry.Path]; return !ours })
 		if plan.Refused != nil {
@@ -161,7 +164,7 @@ func (m *Mirror) Some(ctx context.Context, ch Changes, report func(Progress)) (C
 	plan := Compare(src, dst, o)
 	plan.Actions = append(plan.Actions, skipped...)
 	plan.spec, plan.local, plan.remote = m.spec, m.spec.Local, m.root
-	var c Change
+	c := Change{Everything: ch.All}
 	if n := len(plan.Deletes); n > 0 && !m.spec.Force && 2*n > len(m.known) {
 		c.hold(plan)
 	}
