@@ -1,0 +1,6 @@
+//go:build !carried
+
+package agent
+
+// carried is nil: this build carries no helpers.
+func carried() (map[string]*Binary, error) { return nil, nil }

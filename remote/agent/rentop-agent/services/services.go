@@ -1,0 +1,10 @@
+// Package services lists what the helper on an instance can do. `rentop agent` is
+// the same.
+package services
+
+import "rentop/remote/agent/serve"
+
+// All are the services by name.
+func All() map[string]serve.Service {
+	return map[string]serve.Service{}
+}
