@@ -7,6 +7,7 @@ package command_test
 //	instance NAME [flags…]                     adds it and accepts its host key
 //	exits CODE COMMAND…                        the command's exit code, exactly
 //	json PATH VALUE                            stdout is JSON and has that value ("0.name"); VALUE "type:string" and so on
+//	await FILE [TEXT]                          waits until the file is there and has that text
 //	newkey                                     the server gets another host key
 
 import (
@@ -65,7 +66,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"server": startServer, "instance": addInstance, "exits": exits, "json": jsonHas, "newkey": newKey,
+			"server": startServer, "instance": addInstance, "exits": exits, "json": jsonHas, "newkey": newKey, "await": await,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "servers" { // what the server command needs
@@ -116,6 +117,16 @@ func newKey(ts *testscript.TestScript, _ bool, _ []string) {
 	s := ts.Value("server").(*server).s
 	s.ReplaceHostKey()
 	ts.Setenv("FINGERPRINT", ssh.FingerprintSHA256(s.HostKey()))
+}
+
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	name, want := ts.MkAbs(args[0]), strings.Join(args[1:], " ")
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), want) {
+			return
+		}
+	}
+	ts.Fatalf("%s is not there with %q", name, want)
 }
 
 func addInstance(ts *testscript.TestScript, _ bool, args []string) {

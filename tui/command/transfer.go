@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func (a *app) pushCommand() *cobra.Command {
 		Long: "Puts the contents of the folder SRC here into DST there; a file SRC goes to the file DST, or into\n" +
 			"DST where that is a folder. Relative paths there are from the login's home. Without SRC and DST\n" +
 			"the instance's first sync pair is taken. What .gitignore and .rentopignore leave out stays here.",
-		Example: "  rentop push a100 . project\n  rentop push a100 data.tar project/data.tar --verify",
+		Example: "  rentop push a100 . project\n  rentop push a100 . project --watch --delete\n  rentop push a100 data.tar project/data.tar --verify",
 	})
 }
 
@@ -34,8 +35,14 @@ func (a *app) pullCommand() *cobra.Command {
 		Long: "Puts the contents of the folder SRC there into DST here; a file SRC goes to the file DST, or into\n" +
 			"DST where that is a folder. Relative paths there are from the login's home. Without SRC and DST\n" +
 			"the instance's first sync pair is taken.",
-		Example: "  rentop pull a100 project/out ./out --verify",
+		Example: "  rentop pull a100 project/out ./out --verify\n  rentop pull a100 ckpt ./ckpt --watch",
 	})
+}
+
+// watchHelp is --watch's, for either way.
+var watchHelp = map[sync.Direction]string{
+	sync.Push: "then push each change as it is saved, until Ctrl-C",
+	sync.Pull: "then pull files as they are finished there, until Ctrl-C; never one that is being written",
 }
 
 func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command {
@@ -45,6 +52,12 @@ func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command
 	yes := f.Bool("yes", false, "delete without asking; with --delete")
 	asJSON := f.Bool("json", false, "print the plan (--dry-run) or the result as JSON")
 	events := f.Bool("events", false, "print JSON lines while it runs: plan, progress, failures and last the result")
+	watch := f.Bool("watch", false, watchHelp[d])
+	var how session.PullWatch
+	if d == sync.Pull {
+		f.DurationVar(&how.Every, "interval", 5*time.Second, "look so often; with --watch")
+		f.DurationVar(&how.Settle, "settle", 10*time.Second, "take a file that has not changed for so long; with --watch")
+	}
 	limit := f.String("limit", "", "use no more of the line than `RATE` bytes a second: 20M, 800K")
 	f.BoolVar(&spec.Delete, "delete", false, "also delete at the destination what the source does not have; its list comes first")
 	f.BoolVar(&spec.Force, "force", false, "delete although it is most of what is there; with --delete")
@@ -70,8 +83,17 @@ func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command
 		if err != nil {
 			return badUsage("--limit: %v", err)
 		}
-		if *dry && *events {
+		switch {
+		case *dry && *events:
 			return badUsage("--events is for what runs; --dry-run --json prints the plan")
+		case *watch && (*dry || spec.Verify || spec.Checksum):
+			return badUsage("--watch does not go with --dry-run, --verify or --checksum")
+		case *watch && spec.Delete && d == sync.Pull:
+			return badUsage("pull --watch deletes nothing")
+		case !*watch && (cmd.Flags().Changed("interval") || cmd.Flags().Changed("settle")):
+			return badUsage("--interval and --settle go with --watch")
+		case how.Every < 0 || how.Settle < 0:
+			return badUsage("--interval and --settle are times such as 5s")
 		}
 		return a.session(cmd.Context(), args[0], func(s *session.Session) error {
 			if rate > 0 {
@@ -79,6 +101,9 @@ func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command
 			}
 			if *dry {
 				return a.dryRun(cmd.Context(), s, spec, *asJSON)
+			}
+			if *watch {
+				return a.watch(cmd.Context(), s, spec, how, *yes, a.teller(spec.Direction, *asJSON, *events))
 			}
 			return a.transfer(cmd.Context(), s, spec, *yes, a.teller(spec.Direction, *asJSON, *events))
 		})
