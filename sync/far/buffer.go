@@ -3,6 +3,7 @@ package far
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 )
 
 // This file is memory that goes round: blocks would otherwise be garbage at the
@@ -41,4 +42,15 @@ func growBuffer(b []byte, n int) []byte {
 	copy(next, b)
 	putBuffer(b)
 	return next
+}
+
+// shared calls free once the function it returns was called n times.
+func shared(n int32, free func()) func() {
+	var left atomic.Int32
+	left.Store(n)
+	return func() {
+		if left.Add(-1) == 0 {
+			free()
+		}
+	}
 }

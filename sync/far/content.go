@@ -20,17 +20,19 @@ const (
 	msgAnnounce             // push: a large file is coming; say what of it you have
 	msgStart                // a large file begins: index, size, time
 	msgData                 // index, a block
-	msgCopy                 // index, ranges of what the receiver has
+	msgCopy                 // index, a range of the receiver's part, at the same place
+	msgSteps                // index, a block of steps
 	msgEnd                  // index, SHA-256
 	msgFail                 // index, why the file does not come (any more)
 )
 
 // From the receiver.
 const (
-	msgDone = 32 + iota // push: packed list of index and error or none
-	msgWant             // pull: packed list of files
-	msgHave             // index: what there is to build the file from
-	msgSums             // index, which of it, some of its sums
+	msgDone   = 32 + iota // push: packed list of index and error or none
+	msgWant               // pull: packed list of files
+	msgHave               // index, length of the part, number of bases
+	msgSums               // index, sums of the part's blocks
+	msgChunks             // index, basis, a batch of its signature
 )
 
 // Sizes that decide how a file travels.
@@ -204,18 +206,12 @@ func (f *front) wanted(d *decoder) (w wanted) {
 	return w
 }
 
-// span is a range of something the receiver has.
-type span struct {
-	basis    int // 0 is the file's own part
-	off, len int64
-}
+// span is a range of the receiver's part.
+type span struct{ off, len int64 }
 
 func appendSpan(b []byte, s span) []byte {
-	b = binary.AppendUvarint(b, uint64(s.basis))
 	b = binary.AppendUvarint(b, uint64(s.off))
 	return binary.AppendUvarint(b, uint64(s.len))
 }
 
-func (d *decoder) span() span {
-	return span{basis: d.length(maxBasis + 1), off: d.size(), len: d.size()}
-}
+func (d *decoder) span() span { return span{off: d.size(), len: d.size()} }

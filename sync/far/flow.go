@@ -209,6 +209,9 @@ func (f *flow) finish(index uint32, is *source, err error) bool {
 		case f.o.Retry && u.tries == 0 && (c == Changed || c == Differs):
 			u.tries++
 			u.read, retry = false, true
+			if c == Differs { // what it was made from may have changed meanwhile
+				u.it.Fresh, u.it.Basis = true, nil
+			}
 		}
 	}
 	if retry {

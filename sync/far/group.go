@@ -79,6 +79,9 @@ func (s *sender) pack(t *ticket, group []smallJob, level codec.Level) {
 func (s *sender) encode(raw []byte, h codec.Hint) (head, packed []byte) {
 	m := codec.Raw
 	packed = raw
+	if h.Level == codec.LevelNone && len(raw) >= hole && zeros(raw) == len(raw)/hole*hole {
+		h.Level = codec.LevelFastest // a hole costs nothing even where nothing is packed
+	}
 	if h.Level > codec.LevelNone {
 		start := time.Now()
 		var out []byte

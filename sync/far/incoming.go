@@ -2,22 +2,14 @@ package far
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"time"
 
-	"github.com/zeebo/xxh3"
-
 	"rentop/sync/codec"
-	"rentop/sync/tree"
 )
 
 // This file writes one large file: beside its destination, from blocks that come
@@ -36,7 +28,7 @@ type incoming struct {
 	pieces chan piece
 	begun  bool // the writer runs
 
-	part *os.File // of an earlier run, open for reading; may be nil
+	have bases // what there is to make it from
 
 	// The writer's own.
 	size    int64
@@ -46,18 +38,21 @@ type incoming struct {
 	f       *os.File
 	keeps   bool  // name is found again by the next run
 	had     int64 // length of the part that f goes on with
-	inPlace bool  // f is part
+	inPlace bool  // f is the part
 	at      int64
-	sum     hash.Hash
+	hash    *hasher
+	useless bool // what an earlier run left is of no use to a later one
 }
 
 // piece is what the writer does next.
 type piece struct {
-	data *unpacked // a block
-	span span      // where data is nil and end is zero
-	end  byte      // msgEnd or msgFail, the file's last
-	sum  []byte    // with msgEnd
-	err  error     // with msgFail
+	data  *unpacked // a block
+	steps bool      // data is steps, not content
+	span  span      // where data is nil and end is zero
+	end   byte      // msgEnd or msgFail, the file's last
+	sum   []byte    // with msgEnd
+	err   error     // with msgFail
+	taken bool      // data is given back by the hasher
 }
 
 // unpacked is a block that a worker unpacks.
@@ -65,17 +60,6 @@ type unpacked struct {
 	ready chan struct{} // nil: it is
 	b     []byte
 	free  func()
-}
-
-// PartName is where the unfinished part of a large file waits, beside it: the
-// name holds what makes this version of the source.
-func PartName(p string, size int64, t time.Time) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d", p, size, t.UnixNano()))
-	dir, name := path.Split(p)
-	if len(name) > 180 {
-		name = strings.ToValidUTF8(name[:180], "")
-	}
-	return dir + "." + name + tree.PartInfix + hex.EncodeToString(h[:8])
 }
 
 func (r *receiver) file(index uint32) *incoming {
@@ -112,12 +96,12 @@ func (r *receiver) large(m frame) error {
 			return broken("an announcement in a pull")
 		}
 		r.free(m)
-		in := &incoming{index: a.index, path: a.entry.Path, perm: a.entry.Mode, limit: 1<<63 - 1}
+		in := &incoming{r: r, index: a.index, path: a.entry.Path, perm: a.entry.Mode, limit: 1<<63 - 1}
 		if err := r.expect(in); err != nil {
 			return err
 		}
-		in.openPart(a.entry.Size, a.entry.ModTime)
-		r.writers.Go(func() { in.tell() })
+		in.look(a.entry.Size, a.entry.ModTime, a.fresh, a.basis)
+		r.writers.Go(in.tell)
 		return nil
 	}
 	index := d.index()
@@ -159,7 +143,7 @@ func (r *receiver) large(m frame) error {
 		return broken("content of file %d, which has not begun", index)
 	}
 	switch m.what {
-	case msgData:
+	case msgData, msgSteps:
 		method, n := d.block()
 		if d.err != nil {
 			return d.err
@@ -169,11 +153,11 @@ func (r *receiver) large(m frame) error {
 			if len(d.b) != n {
 				return broken("a block of %d bytes that says %d", len(d.b), n)
 			}
-			return in.put(piece{data: u})
+			return in.put(piece{data: u, steps: m.what == msgSteps})
 		}
 		u.ready = make(chan struct{})
 		packed := d.b
-		if err := in.put(piece{data: u}); err != nil {
+		if err := in.put(piece{data: u, steps: m.what == msgSteps}); err != nil {
 			return err
 		}
 		err := r.do(func() {
@@ -253,8 +237,8 @@ func (r *receiver) never(index uint32, in *incoming, err error) error {
 func (in *incoming) abandon() {
 	if in.begun {
 		close(in.pieces)
-	} else if in.part != nil {
-		in.part.Close()
+	} else {
+		in.have.settle(0, true)
 	}
 }
 
@@ -267,72 +251,10 @@ func (in *incoming) put(p piece) error {
 	}
 }
 
-// openPart opens what an earlier run left of the file.
-func (in *incoming) openPart(size int64, t time.Time) bool {
-	if size < partFrom {
-		return false
-	}
-	dir, base := path.Split(PartName(in.path, size, t))
-	d, err := in.r.p.folder(path.Clean(dir))
-	if err != nil {
-		return false // told when the file begins
-	}
-	defer d.put()
-	f, err := d.read(base)
-	if err != nil {
-		return false
-	}
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Size() < partBlock {
-		f.Close()
-		return false
-	}
-	in.part = f
-	return true
-}
-
-// tell says what there is of the file: the sums of its part's blocks.
-func (in *incoming) tell() {
-	k := in.r.k
-	select {
-	case in.r.haves <- struct{}{}:
-		defer func() { <-in.r.haves }()
-	case <-k.ctx.Done():
-		return
-	}
-	part := in.part
-	length := int64(0)
-	if part != nil {
-		if fi, err := part.Stat(); err == nil {
-			length = fi.Size() / partBlock * partBlock
-		}
-	}
-	index := binary.AppendUvarint(nil, uint64(in.index))
-	if err := k.send(msgHave, binary.AppendUvarint(index[:len(index):len(index)], uint64(length))); err != nil || length == 0 {
-		return
-	}
-	buf := getBuffer(partBlock)
-	defer putBuffer(buf)
-	b := append(index[:len(index):len(index)], 0)
-	for off := int64(0); off < length && k.ctx.Err() == nil; off += partBlock {
-		if n, err := part.ReadAt(buf, off); n < len(buf) && err != nil {
-			break // closed, since the file has ended, or shorter by now
-		}
-		if b = binary.LittleEndian.AppendUint64(b, xxh3.Hash(buf)); len(b) >= 16<<10 {
-			if k.send(msgSums, b) != nil {
-				return
-			}
-			b = append(index[:len(index):len(index)], 0)
-		}
-	}
-	b[len(index)] = 1
-	k.send(msgSums, b)
-}
-
 // begin starts the writer.
 func (in *incoming) begin(size int64, t time.Time) {
 	in.begun = true
 	in.size, in.time = size, t
-	in.sum = sha256.New()
 	in.r.writers.Go(in.write)
 }
 
@@ -340,14 +262,14 @@ func (in *incoming) begin(size int64, t time.Time) {
 func (in *incoming) write() {
 	defer func() {
 		in.drop(!in.keeps) // cut: the next run goes on with the part
-		if in.part != nil {
-			in.part.Close()
-		}
+		in.hash.sum()
+		in.have.settle(in.at, !in.useless)
 		if in.dir != nil {
 			in.dir.put()
 		}
 	}()
 	in.r.current(in.index)
+	in.hash = newHasher()
 	err := in.open()
 	told := false
 	for p := range in.pieces {
@@ -355,9 +277,9 @@ func (in *incoming) write() {
 			<-p.data.ready
 		}
 		if err == nil && in.r.k.ctx.Err() == nil {
-			err = in.piece(p)
+			err = in.piece(&p)
 		}
-		if p.data != nil {
+		if p.data != nil && !p.taken {
 			p.data.free()
 		}
 		if err != nil && !told { // the sender may stop
@@ -387,12 +309,14 @@ func (in *incoming) failed(err error) {
 
 // drop closes the file, and removes it where it is of no use.
 func (in *incoming) drop(remove bool) {
-	if in.f != nil {
-		in.f.Close()
-		if remove {
-			in.dir.remove(in.name)
-		}
-		in.f = nil
+	if in.f == nil {
+		return
+	}
+	in.f.Close()
+	in.f = nil
+	if remove {
+		in.dir.remove(in.name)
+		in.useless = true
 	}
 }
 
@@ -414,8 +338,8 @@ func (in *incoming) open() error {
 			fi, serr := f.Stat()
 			if serr == nil && fi.Mode().IsRegular() {
 				in.f, in.keeps, in.had = f, true, fi.Size()
-				if in.part != nil {
-					if pfi, err := in.part.Stat(); err == nil {
+				if in.have.part != nil {
+					if pfi, err := in.have.part.Stat(); err == nil {
 						in.inPlace = os.SameFile(fi, pfi)
 					}
 				}
@@ -439,17 +363,19 @@ func errOr(err, otherwise error) error {
 	return otherwise
 }
 
-func (in *incoming) piece(p piece) error {
+func (in *incoming) piece(p *piece) error {
 	switch {
+	case p.data != nil && p.steps:
+		return eachStep(p.data.b, in.step)
 	case p.data != nil:
-		if in.at+int64(len(p.data.b)) > in.size {
-			return in.broke("file %d is longer than it was announced", in.index)
-		}
-		return in.append(p.data.b)
+		free := shared(2, p.data.free)
+		p.taken = true
+		defer free()
+		return in.append(p.data.b, free)
 	case p.end == msgEnd:
 		return in.finish(p.sum)
 	case p.end == 0:
-		return in.copy(p.span)
+		return in.keep(p.span)
 	}
 	return nil
 }
@@ -461,58 +387,84 @@ func (in *incoming) broke(format string, args ...any) error {
 	return err
 }
 
-// append writes b at the end of what there is.
-func (in *incoming) append(b []byte) error {
-	in.sum.Write(b)
+// append writes b at the end of what there is; free is called once b was hashed.
+func (in *incoming) append(b []byte, free func()) error {
+	if int64(len(b)) > in.size-in.at {
+		free()
+		return in.broke("file %d is longer than it was announced", in.index)
+	}
+	in.hash.add(b, free)
 	off := in.at
 	in.at += int64(len(b))
 	in.r.content(int64(len(b)))
 	for len(b) > 0 {
-		zero := 0
+		n := len(b)
 		if off >= in.had { // beyond the part all is a hole already
-			zero = zeros(b)
-		}
-		if zero == 0 {
-			n := len(b)
-			if off >= in.had {
-				n = untilZeros(b)
+			if z := zeros(b); z > 0 {
+				b = b[z:]
+				off += int64(z)
+				continue
 			}
-			if _, err := in.f.WriteAt(b[:n], off); err != nil {
-				return err
-			}
-			zero = n
+			n = untilZeros(b)
 		}
-		b = b[zero:]
-		off += int64(zero)
+		if _, err := in.f.WriteAt(b[:n], off); err != nil {
+			return err
+		}
+		b = b[n:]
+		off += int64(n)
 	}
 	return nil
 }
 
-// copy takes a range of what is there.
-func (in *incoming) copy(s span) error {
-	switch {
-	case s.basis != 0 || in.part == nil:
-		return in.broke("a range of something that file %d does not have", in.index)
-	case s.off != in.at:
+// keep takes a range of the part that lies where it belongs.
+func (in *incoming) keep(s span) error {
+	if in.have.part == nil {
+		return in.broke("a range of a part that file %d does not have", in.index)
+	}
+	if s.off != in.at {
 		return in.broke("a range of the part of file %d that is out of place", in.index)
-	case s.len > in.size-in.at:
+	}
+	return in.run(in.have.part, s.off, s.len, in.inPlace)
+}
+
+// step does one step of a file that is made from others.
+func (in *incoming) step(s step, literal []byte) error {
+	if s.basis == 0 {
+		b := getBuffer(len(literal))
+		copy(b, literal)
+		return in.append(b, func() { putBuffer(b) })
+	}
+	if s.basis > len(in.have.files) {
+		return in.broke("a range of a basis that file %d does not have", in.index)
+	}
+	return in.run(in.have.files[s.basis-1], s.off, s.len, false)
+}
+
+// run takes n bytes at off of f, which are written unless they are in place.
+func (in *incoming) run(f *os.File, off, n int64, inPlace bool) error {
+	if n > in.size-in.at {
 		return in.broke("file %d is longer than it was announced", in.index)
 	}
-	buf := getBuffer(int(min(s.len, 1<<20)))
-	defer putBuffer(buf)
-	for left := s.len; left > 0 && in.r.k.ctx.Err() == nil; {
-		n := int(min(left, int64(len(buf))))
-		if _, err := in.part.ReadAt(buf[:n], in.at); err != nil {
-			return errDiffers // it was longer when it was read for its sums
+	for n > 0 && in.r.k.ctx.Err() == nil {
+		b := getBuffer(int(min(n, 1<<20)))
+		free := func() { putBuffer(b) }
+		if _, err := f.ReadAt(b, off); err != nil {
+			return errDiffers // it was longer when its sums were told
 		}
-		if in.inPlace {
-			in.sum.Write(buf[:n])
-			in.at += int64(n)
-			in.r.content(int64(n))
-		} else if err := in.append(buf[:n]); err != nil {
+		off += int64(len(b))
+		n -= int64(len(b))
+		if inPlace {
+			in.at += int64(len(b))
+			in.r.content(int64(len(b)))
+			in.hash.add(b, free)
+			continue
+		}
+		both := shared(2, free)
+		err := in.append(b, both)
+		both()
+		if err != nil {
 			return err
 		}
-		left -= int64(n)
 	}
 	return nil
 }
@@ -522,8 +474,8 @@ func (in *incoming) finish(want []byte) error {
 	if in.at != in.size {
 		return in.broke("file %d is shorter than it was announced", in.index)
 	}
-	is := source{size: in.size, time: in.time}
-	if in.sum.Sum(is.sum[:0]); string(is.sum[:]) != string(want) {
+	is := source{size: in.size, time: in.time, sum: in.hash.sum()}
+	if string(is.sum[:]) != string(want) {
 		return errDiffers
 	}
 	err := in.f.Truncate(in.size) // holes at the end, or a longer part
@@ -536,6 +488,7 @@ func (in *incoming) finish(want []byte) error {
 	if cerr := in.f.Close(); err == nil {
 		err = cerr
 	}
+	in.have.close() // Windows replaces no open file
 	if err == nil {
 		err = in.dir.times(in.name, in.time)
 	}
@@ -547,6 +500,8 @@ func (in *incoming) finish(want []byte) error {
 	}
 	in.f = nil
 	if err == nil {
+		in.useless = true // what there was of it
+		in.have.settle(in.at, false)
 		in.r.done(in.index, is, nil)
 	}
 	return err

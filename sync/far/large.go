@@ -11,6 +11,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"rentop/sync/codec"
+	"rentop/sync/delta"
 )
 
 // This file sends one large file: only what the receiver does not have.
@@ -31,10 +32,20 @@ type outgoing struct {
 
 // have is what the receiver has of a file, as far as it has said.
 type have struct {
-	known bool
-	part  int64    // length of the part of an earlier run
-	sums  []uint64 // of the part's blocks
-	ended bool     // no more sums come
+	known  bool
+	part   int64         // length of the part of an earlier run
+	sums   []uint64      // of the part's blocks
+	bases  int           // files that hold some of it, from 1
+	chunks []signedChunk // of the bases, not yet taken
+	taken  int           // chunks in all
+	signed int64         // bytes that they tell of
+	ended  bool          // no more sums or chunks come
+}
+
+// signedChunk is a batch of a signature.
+type signedChunk struct {
+	basis  int
+	chunks []delta.Chunk
 }
 
 // partBlock is the unit in which a part is compared.
@@ -103,7 +114,7 @@ func (s *sender) sendLarge(o *outgoing) error {
 	if err := s.k.send(msgStart, appendTime(start, fi.ModTime())); err != nil {
 		return err
 	}
-	l := &largeFile{s: s, o: o, f: f, size: fi.Size(), queue: make(chan *ticket, s.workers+1)}
+	l := &largeFile{s: s, o: o, f: f, size: fi.Size(), queue: make(chan *ticket, s.workers+1), hash: newHasher()}
 	sum, err := l.run()
 	switch {
 	case s.k.ctx.Err() != nil:
@@ -128,12 +139,22 @@ type largeFile struct {
 	f     *os.File
 	size  int64
 	queue chan *ticket
+	hash  *hasher
+	kinds []codec.Range // what its ranges hold
 }
 
 func (l *largeFile) run() (sum [sha256.Size]byte, err error) {
 	var emitting sync.WaitGroup
 	emitting.Go(l.emit)
-	err = l.read(&sum)
+	l.o.mu.Lock()
+	bases := l.o.have.bases
+	l.o.mu.Unlock()
+	if bases > 0 {
+		err = l.diff()
+	} else {
+		err = l.read()
+	}
+	sum = l.hash.sum()
 	close(l.queue)
 	emitting.Wait()
 	return sum, err
@@ -171,8 +192,7 @@ func (l *largeFile) put(t *ticket) error {
 	}
 }
 
-func (l *largeFile) read(sum *[sha256.Size]byte) error {
-	h := sha256.New()
+func (l *largeFile) read() error {
 	asked := !l.o.wait || !l.o.fresh
 	for off := int64(0); off < l.size; {
 		if l.o.stop.Load() {
@@ -196,7 +216,9 @@ func (l *largeFile) read(sum *[sha256.Size]byte) error {
 		if err != nil {
 			return err
 		}
-		h.Write(buf)
+		if off == 0 {
+			l.kinds = codec.Sniff(buf[:min(len(buf), codec.MaxHead)], l.size)
+		}
 		if err := l.blocks(buf, off, level); err != nil {
 			return err
 		}
@@ -206,21 +228,21 @@ func (l *largeFile) read(sum *[sha256.Size]byte) error {
 	if n, _ := l.f.Read(make([]byte, 1)); n > 0 {
 		return errChanged
 	}
-	h.Sum(sum[:0])
 	return nil
 }
 
 // blocks sends buf, which is the file's content at off, but for what the
 // receiver's part holds at the same place.
 func (l *largeFile) blocks(buf []byte, off int64, level codec.Level) error {
-	var left atomic.Int32 // users of buf
-	left.Store(1)
+	var left atomic.Int32 // users of buf: the hash, this function, and each piece
+	left.Store(2)
 	done := func() {
 		if left.Add(-1) == 0 {
 			putBuffer(buf)
 		}
 	}
 	defer done()
+	l.hash.add(buf, done)
 	for at := 0; at < len(buf); {
 		kept, err := l.kept(buf[at:], off+int64(at))
 		if err != nil {
@@ -243,7 +265,9 @@ func (l *largeFile) blocks(buf []byte, off int64, level codec.Level) error {
 			}
 		}
 		left.Add(1)
-		if err := l.data(buf[at:end], level, done); err != nil {
+		hint := codec.HintAt(l.kinds, off+int64(at), end-at)
+		hint.Level = level
+		if err := l.data(msgData, buf[at:end], hint, done); err != nil {
 			return err
 		}
 		at = end
@@ -277,13 +301,13 @@ func (l *largeFile) kept(b []byte, off int64) (int, error) {
 }
 
 // data sends b packed; done is called once it is no longer needed.
-func (l *largeFile) data(b []byte, level codec.Level, done func()) error {
-	t := &ticket{ready: make(chan struct{}), what: msgData}
+func (l *largeFile) data(what byte, b []byte, hint codec.Hint, done func()) error {
+	t := &ticket{ready: make(chan struct{}), what: what}
 	if err := l.put(t); err != nil {
 		return err
 	}
 	return l.s.do(func() {
-		block, packed := l.s.encode(b, codec.Hint{Level: level})
+		block, packed := l.s.encode(b, hint)
 		t.parts = [][]byte{binary.AppendUvarint(nil, uint64(l.o.index)), block, packed}
 		t.after = func() {
 			if &packed[0] != &b[0] {

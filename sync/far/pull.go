@@ -82,12 +82,13 @@ func (p *pulling) op(index uint32, it *Item) error {
 func (p *pulling) send(index uint32, it *Item) error {
 	e := &it.Entry
 	w := wanted{index: index, path: e.Source(), size: e.Size}
-	if e.Size >= largeFrom || !it.Fresh && e.Size >= wholeBelow {
+	if e.Size >= largeFrom || (!it.Fresh || len(it.Basis) > 0) && e.Size >= wholeBelow {
 		w.large = true
 		in := &incoming{r: p.r, index: index, path: e.Path, perm: e.Mode.Perm(), limit: grown(e.Size)}
-		if in.openPart(e.Size, e.ModTime) {
+		if in.look(e.Size, e.ModTime, it.Fresh && len(it.Basis) == 0, it.Basis); in.have.some() {
 			w.have = true
 			if err := p.r.expect(in); err != nil {
+				in.have.settle(0, true)
 				return err
 			}
 			p.tell = append(p.tell, in)
@@ -214,7 +215,7 @@ func (w *wishes) want(s *server, out *sender, m frame) error {
 		var o *outgoing
 		if x.large {
 			o = newOutgoing(announced{index: x.index})
-			o.from, o.wait = x.path, x.have
+			o.from, o.wait, o.entry.Size = x.path, x.have, x.size
 			out.mu.Lock()
 			out.outs[x.index] = o
 			out.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"rentop/sync/delta"
 	"rentop/sync/tree"
 )
 
@@ -121,42 +122,69 @@ func (s *sender) answer(m frame, f *flow) error {
 	case msgHave:
 		d := decoder{b: m.body}
 		o := s.out(d.index())
-		part := d.size()
+		part, bases := d.size(), d.length(maxBasis+1)
 		if err := d.end(); err != nil {
 			return err
 		}
 		if o != nil {
-			o.hear(func(h *have) { h.known, h.part = true, part })
+			o.hear(func(h *have) { h.known, h.part, h.bases = true, part, bases })
 		}
 		return nil
-	case msgSums:
-		d := decoder{b: m.body}
-		o := s.out(d.index())
-		last := d.byte() == 1
-		if d.err != nil {
-			return d.err
-		}
-		if len(d.b)%8 != 0 {
-			return broken("sums of %d bytes", len(d.b))
-		}
-		if o == nil {
-			return nil
-		}
-		var bad error
-		o.hear(func(h *have) {
-			if int64(len(h.sums)+len(d.b)/8) > h.part/partBlock {
-				bad = broken("more sums than a part has blocks")
-				return
-			}
-			for len(d.b) > 0 {
-				h.sums = append(h.sums, le64(d.b))
-				d.b = d.b[8:]
-			}
-			h.ended = h.ended || last
-		})
-		return bad
+	case msgSums, msgChunks:
+		return s.signature(m)
 	}
 	return broken("a message of kind %d from the receiver", m.what)
+}
+
+// signature takes some of what the receiver says of what it has.
+func (s *sender) signature(m frame) error {
+	d := decoder{b: m.body}
+	o := s.out(d.index())
+	last := d.byte() == 1
+	basis := 0
+	if m.what == msgChunks {
+		basis = d.length(maxBasis + 1)
+	}
+	if d.err != nil {
+		return d.err
+	}
+	var chunks []delta.Chunk
+	if m.what == msgChunks && len(d.b) > 0 {
+		var err error
+		if chunks, err = delta.Decode(nil, d.b); err != nil {
+			return broken("%v", err)
+		}
+	}
+	if o == nil {
+		return nil
+	}
+	var bad error
+	o.hear(func(h *have) {
+		h.ended = h.ended || last
+		if m.what == msgChunks {
+			if len(chunks) > 0 && (basis < 1 || basis > h.bases) {
+				bad = broken("a signature of basis %d of %d", basis, h.bases)
+				return
+			}
+			if h.taken += len(chunks); h.taken > delta.MaxChunks {
+				return // more than an index takes
+			}
+			h.chunks = append(h.chunks, signedChunk{basis, chunks})
+			for _, c := range chunks {
+				h.signed += int64(c.Len)
+			}
+			return
+		}
+		if len(d.b)%8 != 0 || int64(len(h.sums)+len(d.b)/8) > h.part/partBlock {
+			bad = broken("sums that a part does not have")
+			return
+		}
+		for len(d.b) > 0 {
+			h.sums = append(h.sums, le64(d.b))
+			d.b = d.b[8:]
+		}
+	})
+	return bad
 }
 
 // receive is the server's side of a push.

@@ -92,7 +92,7 @@ func (r *receiver) take() error {
 			err = r.do(func() { r.batch(m) })
 		case msgItems:
 			err = r.items(m)
-		case msgAnnounce, msgStart, msgData, msgCopy, msgEnd, msgFail:
+		case msgAnnounce, msgStart, msgData, msgCopy, msgSteps, msgEnd, msgFail:
 			err = r.large(m)
 		default:
 			err = broken("a message of kind %d among content", m.what)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"rentop/remote/agent/link"
 	"rentop/sync/codec"
 )
 
@@ -39,6 +40,7 @@ type sender struct {
 	held   int64 // bytes in group, as listed
 	level  codec.Level
 	limit  int64 // bytes of a group
+	pace   pace
 
 	mu    sync.Mutex // protects what follows
 	turns []*outgoing
@@ -139,24 +141,52 @@ func (s *sender) emit() {
 	}
 }
 
-// queueLimit is how many bytes beyond what the link holds by itself are a full queue.
-const queueLimit = 4 << 20
+// What the governor hears of the link.
+const (
+	// queueLimit is how many bytes beyond what the link holds by itself are a full queue.
+	queueLimit = 4 << 20
+	// settling is how long an empty queue says nothing: the first bytes of a transfer
+	// vanish into the buffers of any link.
+	settling = 300 * time.Millisecond
+	// lookEvery is how often the link's own figures are asked for.
+	lookEvery = 20 * time.Millisecond
+)
 
-// observe tells the governor how the link keeps up.
-func (s *sender) observe() {
-	waiting := s.k.inflight()
-	if m, ok := s.k.c.l.(measured); ok {
-		rate, rtt := m.Measured()
-		s.gov.Link(rate)
-		waiting -= int64(rate * rtt.Seconds())
-	}
-	s.gov.Queue(int(max(0, waiting)), queueLimit)
+// observed is a link that measures itself.
+type observed interface{ Stats() link.Stats }
+
+// pace is what the sender has seen of the link.
+type pace struct {
+	mu     sync.Mutex // protects what follows
+	begun  time.Time
+	looked time.Time
+	waited time.Duration
+	holds  int64 // bytes that the link holds by itself: rate × round trip
 }
 
-// measured is a link that knows its rate in bytes a second, 0 where it does not
-// yet, and its round trip.
-type measured interface {
-	Measured() (rate float64, rtt time.Duration)
+// observe tells the governor how the link keeps up, at the moment a block is put there.
+func (s *sender) observe() {
+	p := &s.pace
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.begun.IsZero() {
+		p.begun = now
+	}
+	if l, ok := s.k.c.l.(observed); ok && now.Sub(p.looked) >= lookEvery {
+		st := l.Stats()
+		// A rate is the link's own only where senders had to wait for it.
+		limited := st.Waited > p.waited || st.Queued > queueLimit/4
+		if limited && st.SendRate > 0 {
+			s.gov.Link(st.SendRate)
+		}
+		p.looked, p.waited = now, st.Waited
+		p.holds = int64(st.SendRate * st.RTT.Seconds())
+	}
+	waiting := max(0, s.k.inflight()-p.holds)
+	if waiting >= queueLimit/8 || now.Sub(p.begun) > settling {
+		s.gov.Queue(int(waiting), queueLimit)
+	}
 }
 
 // put gives a ticket its place.
