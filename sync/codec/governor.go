@@ -30,14 +30,18 @@ type Governor struct {
 	known   [levels]grade
 	waiting int // bytes, when last told
 	full    int // looks in a row that found the queue full
-	dry     int // looks in a row that found it dry
+	dry     int // twice the looks that found it dry
 	blocks  int // packed so far
 	limit   Level
 	held    int // blocks until limit rises by one
+	hold    int // held at the next time
 	// Spent packing, by all workers, and the time that passed, both fading.
 	busy, past time.Duration
-	packed     float64 // bytes, fading alike
 	looked     time.Time
+	// The rate some time ago, and whether it has not grown since.
+	marked   float64
+	markedAt time.Time
+	settled  bool
 }
 
 // grade is what a level does on one core with the content at hand.
@@ -59,11 +63,14 @@ var prior = [levels]grade{
 
 // NewGovernor makes one for that many goroutines that pack at once.
 func NewGovernor(workers int) *Governor {
-	return &Governor{now: time.Now, workers: float64(max(1, workers)), level: LevelFastest, known: prior, limit: levels - 1}
+	return &Governor{now: time.Now, workers: float64(max(1, workers)), level: LevelFastest, known: prior, limit: levels - 1, hold: minHold}
 }
 
-// heldBlocks is for how many blocks a level stays out that let the queue run dry.
-const heldBlocks = 16
+// For how many blocks a level stays out that let the queue run dry.
+const (
+	minHold = 8
+	maxHold = 128
+)
 
 // Next is the level for the next block and the raw length, in bytes, that the
 // block should have.
@@ -73,11 +80,13 @@ func (g *Governor) Next() (Level, int) {
 	if g.held > 0 {
 		if g.held--; g.held == 0 {
 			if g.limit++; g.limit < levels-1 {
-				g.held = heldBlocks
+				g.held = g.hold
 			}
 		}
 	}
-	if g.rate > 0 {
+	if g.rate > 0 && !g.settled {
+		g.level = min(g.level, LevelDefault)
+	} else if g.rate > 0 {
 		g.level = min(g.model(), g.limit)
 		if up := g.level + 1; up <= g.limit && g.level > LevelNone &&
 			float64(g.waiting)/g.rate > 1.5*float64(up.BlockSize())/g.known[up].speed {
@@ -86,6 +95,20 @@ func (g *Governor) Next() (Level, int) {
 	}
 	return g.level, g.level.BlockSize()
 }
+
+// Ahead is how many packed bytes may wait for the link, beyond what it holds by itself,
+// before it is better to wait than to pack the next block: a slow link has work for a second,
+// and what is packed later is packed with more knowledge.
+func (g *Governor) Ahead() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return int(min(max(1.5*g.rate, minAhead), maxAhead))
+}
+
+const (
+	minAhead = 1 << 20 // bytes
+	maxAhead = 64 << 20
+)
 
 // parallel is how many blocks of a level are packed at once.
 func (g *Governor) parallel(l Level) float64 {
@@ -117,7 +140,6 @@ func (g *Governor) Encoded(l Level, m Method, raw, packed int, took time.Duratio
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.busy += took
-	g.packed += float64(packed)
 	g.blocks++
 	if m != Zstd && m != Sorted || raw < 64<<10 {
 		return
@@ -143,57 +165,76 @@ func (g *Governor) Encoded(l Level, m Method, raw, packed int, took time.Duratio
 }
 
 // Queue tells how many packed bytes wait for the link, beyond what it holds by itself,
-// when the next block is due. At limit the queue counts as full.
+// when the next block is due, and how many may.
 func (g *Governor) Queue(waiting, limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = waiting
-	cores, carried := g.lately()
+	cores := g.cores()
 	switch {
-	case waiting >= limit:
-		g.full, g.dry = g.full+1, 0
-	// The first blocks find a dry queue whatever their level. Later ones may come in
-	// pairs: that the second finds the first there is no good sign.
-	case waiting*8 < limit && cores > 0.6 && carried < 0.9 && float64(g.blocks) > 2*g.workers:
-		g.dry, g.full = g.dry+1, 0
+	// Blocks come in pairs where two workers began together: that the second finds the
+	// first still there says little, so a dry queue counts double.
+	case waiting*4 >= limit*3:
+		g.full, g.dry = g.full+1, max(0, g.dry-1)
+	// The first blocks find a dry queue whatever their level.
+	case waiting*8 < limit && cores > 0.6 && float64(g.blocks) > 2*g.workers:
+		g.full, g.dry = 0, g.dry+2
 	default:
 		g.full = 0
 	}
-	if g.dry >= 3 && g.level > LevelNone {
+	if g.dry >= 6 && g.level > LevelNone {
 		g.dry = 0
 		g.level--
-		g.limit, g.held = g.level, heldBlocks
+		g.limit, g.held = g.level, g.hold
+		g.hold = min(2*g.hold, maxHold) // what failed again is tried again later
 	}
-	if g.full >= 2 && g.rate == 0 && g.level < min(g.limit, LevelBetter) {
+	if g.full >= 2 && !g.settled && g.level < min(g.limit, LevelDefault) {
 		g.full = 0
 		g.level++
 	}
 }
 
-// lately is the share of the workers' time that packing took, and the share of what the link
-// could carry that was packed: 0 where the rate is not known.
-func (g *Governor) lately() (cores, carried float64) {
+// cores is the share of the workers' time that packing took lately.
+func (g *Governor) cores() float64 {
 	now := g.now()
 	if !g.looked.IsZero() {
 		g.past += now.Sub(g.looked)
 	}
 	g.looked = now
 	if g.past <= 0 {
-		return 0, 0
+		return 0
 	}
-	cores = g.busy.Seconds() / (g.past.Seconds() * g.workers)
-	if g.rate > 0 {
-		carried = g.packed / (g.past.Seconds() * g.rate)
-	}
+	share := g.busy.Seconds() / (g.past.Seconds() * g.workers)
 	g.busy -= g.busy / 8
 	g.past -= g.past / 8
-	g.packed -= g.packed / 8
-	return cores, carried
+	return share
 }
 
-// Link tells the rate of the link in bytes/s as measured; 0 or less is unknown.
+// Link tells the rate in bytes/s at which the other side received lately; 0 or less is
+// unknown. It is what the link can carry only while enough waits for it; otherwise it can
+// carry at least as much.
 func (g *Governor) Link(rate float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.rate = max(0, rate)
+	if rate <= 0 {
+		return
+	}
+	if float64(g.waiting) > enough.Seconds()*rate {
+		now := g.now()
+		if d := now.Sub(g.markedAt); d >= settling {
+			g.settled = d < 4*settling && rate < 1.25*g.marked
+			g.marked, g.markedAt = rate, now
+		}
+		g.rate = rate
+	} else if g.rate > 0 {
+		g.rate = max(g.rate, rate)
+	}
 }
+
+// settling is for how long a rate must not have grown: a link that starts, or that was given
+// more stripes, seems slow for a while, and a block packed hard for a slow link
+// takes a second.
+const settling = 250 * time.Millisecond
+
+// enough is for how long the link must have work to say that it is what limits.
+const enough = 50 * time.Millisecond
