@@ -61,7 +61,9 @@ type Instance struct {
 	// WhileStopped is what an hour costs in the stopped state; "" where not told.
 	WhileStopped string
 	Currency     string
+	CreatedAt    time.Time // zero where not told
 	Ends         time.Time // when the provider ends the rental by itself; zero where not told
+	NoAddress    string    // why Address is zero, "" where that is not told
 }
 
 // Address is where an instance's sshd is reached.

@@ -23,6 +23,9 @@ type API struct {
 // APIs lists them, sorted by Kind.
 func APIs() []API {
 	return []API{
+		{"autodl", "AutoDL", "AUTODL_TOKEN", "https://www.autodl.com/console/account/setting", newAutoDL},
+		{"digitalocean", "DigitalOcean", "DIGITALOCEAN_TOKEN", "https://cloud.digitalocean.com/account/api/tokens", newDigitalOcean},
+		{"hyperstack", "Hyperstack", "HYPERSTACK_API_KEY", "https://console.hyperstack.cloud/api-keys", newHyperstack},
 		{"lambda", "Lambda", "LAMBDA_API_KEY", "https://cloud.lambda.ai/api-keys", newLambda},
 		{"runpod", "RunPod", "RUNPOD_API_KEY", "https://console.runpod.io/user/settings", newRunPod},
 		{"vast", "Vast.ai", "VAST_API_KEY", "https://console.vast.ai/account", newVast},

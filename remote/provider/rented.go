@@ -38,6 +38,12 @@ type driver interface {
 	snapshotState(ctx context.Context, id string) (SnapshotState, error)
 }
 
+// detailer is a driver whose list does not tell address and price; detail adds
+// them with a request of its own.
+type detailer interface {
+	detail(ctx context.Context, in *Instance) error
+}
+
 var (
 	// errAbsent: the API says that there is no such thing.
 	errAbsent = errors.New("there is none")
@@ -203,6 +209,9 @@ func (r *rented) Import(ctx context.Context) ([]Instance, error) {
 			return nil, fmt.Errorf("%s: list the instances: an instance has the impossible id %q", r.Kind(), remote.Short(in.ID, 80))
 		}
 		r.seen.Add(r.Kind(), who, in.ID)
+		if d, ok := r.d.(detailer); ok {
+			_ = d.detail(ctx, &in) // what it lacks then is not known, and the list is still whole
+		}
 		kept = append(kept, in)
 	}
 	return kept, nil
@@ -218,8 +227,15 @@ func (r *rented) Balance(ctx context.Context) (Balance, error) {
 
 func (r *rented) Address(ctx context.Context, id string) (Address, error) {
 	in, err := r.find(ctx, id)
+	if d, ok := r.d.(detailer); ok && err == nil {
+		err = d.detail(ctx, &in)
+	}
 	if err == nil && in.Address.Host == "" {
-		err = fmt.Errorf("%w (%s)", ErrNoAddress, in.Status.Detail)
+		why := in.NoAddress
+		if why == "" {
+			why = in.Status.Detail
+		}
+		err = fmt.Errorf("%w (%s)", ErrNoAddress, why)
 	}
 	if err != nil {
 		return Address{}, r.failed("address", id, err)

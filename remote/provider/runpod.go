@@ -43,6 +43,7 @@ type runPodPod struct {
 	Cost    json.Number `json:"cost"`
 	Locked  bool        `json:"locked"`
 	Region  *string     `json:"dataCenterId"`
+	Created time.Time   `json:"createdAt"`
 	Started *time.Time  `json:"startedAt"`
 	GPU     *struct {
 		ID    string `json:"id"`
@@ -69,7 +70,7 @@ type runPodSSH struct {
 }
 
 func (p runPodPod) instance() Instance {
-	in := Instance{ID: p.ID, Name: text(p.Name), Currency: "USD", PerHour: price(amount(p.Cost))}
+	in := Instance{ID: p.ID, Name: text(p.Name), Currency: "USD", PerHour: price(amount(p.Cost)), CreatedAt: p.Created.UTC()}
 	in.Status = Status{State: Unknown, Detail: text(p.Status)}
 	charged := in.PerHour != ""
 	in.Status.Billed = &charged

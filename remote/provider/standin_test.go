@@ -50,6 +50,8 @@ type dialect struct {
 	acts func(r *http.Request) bool
 	// refuse is the service's way to say no.
 	refuse func(w http.ResponseWriter, status int, say string)
+	// shaped checks an answer against a recorded one, where there is no document.
+	shaped func(r *http.Request, answer []byte) error
 	// unchecked says that an answer is the provider's, but not its document's.
 	unchecked func(r *http.Request, status int) bool
 }
@@ -194,6 +196,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hang := s.hang
 	s.mu.Unlock()
 	if hang {
+		io.Copy(io.Discard, r.Body) // the server sees the client leave only then
 		<-r.Context().Done()
 		return
 	}
@@ -252,6 +255,11 @@ func (s *standIn) handle(w http.ResponseWriter, r *http.Request) fault {
 	if s.s != nil && (s.d.unchecked == nil || !s.d.unchecked(r, rec.Code)) {
 		if err := s.s.check(r, body, rec.Code, rec.Header(), rec.Body.Bytes()); err != nil {
 			s.t.Errorf("not as the spec says: %.600v", err)
+		}
+	}
+	if s.d.shaped != nil && rec.Code < 300 && !bytes.Contains(rec.Body.Bytes(), []byte("Refused")) {
+		if err := s.d.shaped(r, rec.Body.Bytes()); err != nil {
+			s.t.Errorf("not as recorded: %s %s: %v", r.Method, r.URL.Path, err)
 		}
 	}
 	if f == lost {

@@ -186,7 +186,7 @@ type call struct {
 }
 
 // do makes a call and reads a JSON answer into out, where that is not nil. A 404
-// is errAbsent, a 409 errState.
+// is errAbsent, a 400, 409 or 422 errState.
 func (w *web) do(ctx context.Context, c call, out any) error {
 	var body io.Reader
 	if c.body != nil {
@@ -269,8 +269,8 @@ func statusError(status int, h http.Header, said string) error {
 	switch {
 	case status == http.StatusNotFound && said != "" || status == http.StatusGone:
 		return fmt.Errorf("%s: %w", what, errAbsent)
-	case status == http.StatusConflict:
-		return fmt.Errorf("%s: %w", what, errState)
+	case status == http.StatusConflict, status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
+		return refused(what)
 	case status == http.StatusUnauthorized:
 		return errors.New(what + "; the key is not accepted: make a new one in the provider's console")
 	case status == http.StatusForbidden:
@@ -287,6 +287,13 @@ func statusError(status int, h http.Header, said string) error {
 	}
 	return errors.New(what)
 }
+
+// refused is a no that may come from the instance's state: what was wanted may be
+// so already.
+type refused string
+
+func (r refused) Error() string     { return string(r) }
+func (refused) Is(other error) bool { return other == errState }
 
 // message is what an error's body tells a person, "" where it is none of an API's:
 // a 404 without one is a proxy's or a wrong address's, not the provider's word.
@@ -322,10 +329,11 @@ func (w *web) hide(err error) error {
 	if safe == err.Error() {
 		return err
 	}
-	for _, kind := range []error{errAbsent, errState} {
-		if errors.Is(err, kind) {
-			return fmt.Errorf("%s: %w", strings.TrimSuffix(safe, ": "+kind.Error()), kind)
-		}
+	switch {
+	case errors.Is(err, errAbsent):
+		return fmt.Errorf("%s: %w", strings.TrimSuffix(safe, ": "+errAbsent.Error()), errAbsent)
+	case errors.Is(err, errState):
+		return refused(safe)
 	}
 	return errors.New(safe)
 }
