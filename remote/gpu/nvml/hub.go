@@ -46,6 +46,8 @@ type hub struct {
 	o       Options
 	drv     driver
 	lanes   []*lane
+	work    chan *batch
+	batch   *batch // the round's
 	reports chan report
 	events  chan event
 	host    hostReader
@@ -68,7 +70,7 @@ func Run(ctx context.Context, o Options, emit func(sample.Sample)) error {
 	var helpers stdsync.WaitGroup
 	defer helpers.Wait() // of those that cannot hang
 	defer cancel()
-	h := &hub{o: o, reports: make(chan report), events: make(chan event, 64)}
+	h := &hub{o: o, work: make(chan *batch, 1), reports: make(chan report, 1), events: make(chan event, 64)}
 	h.host.start(ctx, &helpers)
 	h.people.start(ctx)
 
@@ -114,12 +116,12 @@ func (h *hub) begin(ctx context.Context, d driver) {
 	h.drv = d
 	cards := d.cards()
 	for i, c := range cards[:min(len(cards), sample.MaxGPUs)] {
-		l := &lane{card: c, ask: make(chan order, 1)}
-		l.seen.gpu = sample.NewGPU("not read yet")
-		l.seen.gpu.Index = i
+		l := &lane{i: i, card: c, own: sample.NewGPU(notTold)}
+		l.own.Index = i
+		l.seen.gpu = l.own
 		h.lanes = append(h.lanes, l)
-		go l.work(ctx, i, h.reports)
 	}
+	go worker(ctx, h.work, h.o.Now, h.reports)
 	go d.events(ctx, func(card, code int) {
 		select {
 		case h.events <- event{card, code, h.o.Now()}:
@@ -141,41 +143,47 @@ func (h *hub) begin(ctx context.Context, d driver) {
 // end closes the library unless a call is still inside it.
 func (h *hub) end() {
 	for _, l := range h.lanes {
-		if !l.busy.IsZero() {
+		if l.out {
 			return
 		}
 	}
 	h.drv.close()
 }
 
-// round asks every lane that is not busy, waits for the answers or for most of an
-// interval, emits the sample, and waits for the next tick.
+// round has every lane read that is not stuck, emits the sample when they have
+// answered or are stuck, and waits for the next tick.
 func (h *hub) round(ctx context.Context, tick <-chan time.Time, emit func(sample.Sample)) {
+	var tasks []task
 	now := h.o.Now()
-	out := 0
-	for _, l := range h.lanes {
-		if l.busy.IsZero() {
-			l.busy = now
-			l.ask <- l.due(now, h.o)
-			out++
+	if h.answered() { // a round that takes longer than an interval is waited for
+		for _, l := range h.lanes {
+			if !l.out {
+				l.out = true
+				tasks = append(tasks, task{l, l.due(now, h.o)})
+			}
 		}
+		h.give(tasks)
 	}
-	patience := time.NewTimer(h.o.Interval * 6 / 10)
-	defer patience.Stop()
+	patience := min(h.o.Interval*6/10, 300*time.Millisecond)
+	look := time.NewTimer(patience)
+	defer look.Stop()
 	emitted := false
 	for {
-		if out == 0 && !emitted {
+		if !emitted && h.answered() {
 			emitted = true
+			look.Stop()
 			emit(h.sample(h.o.Now()))
 		}
 		select {
 		case r := <-h.reports:
-			out = max(0, out-h.take(r)) // also one that was late from an earlier round
+			h.take(r)
 		case e := <-h.events:
 			h.lanes[e.card].note(e)
-		case <-patience.C:
-			out = 0
+		case <-look.C:
+			h.replace(ctx, patience)
+			look.Reset(patience / 2)
 		case <-tick:
+			h.replace(ctx, patience)
 			if !emitted {
 				emit(h.sample(h.o.Now()))
 			}
@@ -186,14 +194,53 @@ func (h *hub) round(ctx context.Context, tick <-chan time.Time, emit func(sample
 	}
 }
 
-// take keeps a report; it returns 1 where the lane is free again.
-func (h *hub) take(r report) int {
-	l := h.lanes[r.lane]
-	l.seen, l.busy = r, time.Time{}
-	if r.asked.holders {
-		h.people.look(l.seen.list)
+// give hands orders to the worker, which is free: the last batch is done or was
+// taken away.
+func (h *hub) give(tasks []task) {
+	if len(tasks) > 0 {
+		h.batch = &batch{todo: tasks}
+		h.work <- h.batch
 	}
-	return 1
+}
+
+// replace leaves a worker that is stuck in a call to it, and has the rest read by
+// another.
+func (h *hub) replace(ctx context.Context, after time.Duration) {
+	if h.batch == nil {
+		return
+	}
+	rest, stuck, since := h.batch.takeAway(h.o.Now(), after)
+	if stuck == nil {
+		return
+	}
+	h.batch = nil
+	if stuck.out { // its report may be on its way
+		stuck.busy = since
+	}
+	go worker(ctx, h.work, h.o.Now, h.reports)
+	h.give(rest)
+}
+
+// answered says whether every lane has reported or is stuck.
+func (h *hub) answered() bool {
+	for _, l := range h.lanes {
+		if l.out && l.busy.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// take keeps a report.
+func (h *hub) take(r report) {
+	l := h.lanes[r.lane]
+	if !r.asked.holders {
+		r.list, r.why = l.seen.list, l.seen.why
+	}
+	l.seen, l.out, l.busy = r, false, time.Time{}
+	if r.asked.holders {
+		h.people.look(r.list)
+	}
 }
 
 // bare is a sample of the host alone.

@@ -3,7 +3,6 @@
 package nvml
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -11,12 +10,15 @@ import (
 	"rentop/remote/gpu/sample"
 )
 
-// lane is one GPU's goroutine and what the hub knows of it. The hub owns every
-// field; the goroutine has its card, the channel and its own GPU.
+// lane is one GPU and what the hub knows of it. The hub owns every field but card
+// and own, which are the reader's from the order to the report.
 type lane struct {
+	i       int
 	card    card
-	ask     chan order
-	busy    time.Time // since when the card is being read; zero: free
+	own     sample.GPU
+	begun   bool      // own holds what never changes
+	out     bool      // ordered, not reported
+	busy    time.Time // since when its reader is stuck in it; zero: it is not
 	seen    report    // the last complete reading
 	xids    []sample.XID
 	slowAt  time.Time
@@ -41,7 +43,10 @@ type report struct {
 func (l *lane) due(now time.Time, o Options) order {
 	var w order
 	if !l.seen.fresh {
-		w.holders, l.holdAt = true, now // the slow tier comes a round later: the first sample is waited for
+		// The slow tier comes later: the first sample is waited for. It comes for one
+		// GPU after the other, because it takes long.
+		w.holders, l.holdAt = true, now
+		l.slowAt = now.Add(o.Interval + time.Duration(l.i%8)*o.Slow/80 - o.Slow)
 		return w
 	}
 	if w.slow = now.Sub(l.slowAt) >= o.Slow; w.slow {
@@ -53,39 +58,25 @@ func (l *lane) due(now time.Time, o Options) order {
 	return w
 }
 
-// work reads the card whenever it is asked to, until ctx ends.
-func (l *lane) work(ctx context.Context, i int, out chan<- report) {
-	g := sample.NewGPU(notTold)
-	g.Index = i
-	r := report{lane: i, fresh: true}
-	first := true
-	for {
-		select {
-		case r.asked = <-l.ask:
-		case <-ctx.Done():
-			return
-		}
-		if first {
-			l.card.fixed(&g)
-			first = false
-		}
-		g.Problem = ""
-		l.card.fast(&g)
-		if r.asked.slow {
-			l.card.slow(&g)
-		}
-		if r.asked.holders {
-			r.list, r.why = l.card.holders()
-		}
-		r.gpu = g
-		r.gpu.Throttle = slices.Clone(g.Throttle)
-		r.gpu.Instances = slices.Clone(g.Instances)
-		select {
-		case out <- r:
-		case <-ctx.Done():
-			return
-		}
+// read reads the tiers that are due.
+func (l *lane) read(w order) report {
+	if !l.begun {
+		l.card.fixed(&l.own)
+		l.begun = true
 	}
+	l.own.Problem = ""
+	l.card.fast(&l.own)
+	if w.slow {
+		l.card.slow(&l.own)
+	}
+	r := report{lane: l.i, asked: w, fresh: true}
+	if w.holders {
+		r.list, r.why = l.card.holders()
+	}
+	r.gpu = l.own
+	r.gpu.Throttle = slices.Clone(l.own.Throttle)
+	r.gpu.Instances = slices.Clone(l.own.Instances)
+	return r
 }
 
 func (l *lane) bus() string { return l.seen.gpu.PCIBus }

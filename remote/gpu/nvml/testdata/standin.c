@@ -145,7 +145,7 @@ FN nvmlEventSetCreate(nvmlEventSet_t *s) { s->handle = &set; return NVML_SUCCESS
 FN nvmlEventSetFree(nvmlEventSet_t s) { return NVML_SUCCESS; }
 FN nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types, nvmlEventSet_t s) { ENTER(0); return NVML_SUCCESS; }
 static nvmlReturn_t wait_event(nvmlEventData_t *e, unsigned ms) {
-	for (unsigned t = 0; t < ms; t += 20) {
+	for (unsigned t = 0; t < ms; t += 200) {
 		if (w(XID_SEQ) != seen) {
 			seen = w(XID_SEQ);
 			memset(e, 0, sizeof *e);
@@ -154,7 +154,7 @@ static nvmlReturn_t wait_event(nvmlEventData_t *e, unsigned ms) {
 			e->eventData = w(XID_CODE);
 			return NVML_SUCCESS;
 		}
-		usleep(20000);
+		usleep(200000);
 	}
 	return NVML_ERROR_TIMEOUT;
 }
