@@ -73,7 +73,7 @@ func (a *app) root() *cobra.Command {
 		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(),
 		a.pushCommand(), a.pullCommand(),
 		a.releaseCommand(), a.startCommand(), a.costCommand(),
-		a.manCommand(), a.versionCommand(),
+		a.manCommand(), a.versionCommand(), a.agentCommand(),
 	)
 	for _, c := range root.Commands() {
 		c.DisableFlagsInUseLine = true

@@ -2,9 +2,14 @@
 // the same.
 package services
 
-import "rentop/remote/agent/serve"
+import (
+	"rentop/remote/agent/serve"
+	"rentop/sync/far"
+)
 
 // All are the services by name.
 func All() map[string]serve.Service {
-	return map[string]serve.Service{}
+	return map[string]serve.Service{
+		"sync": far.Serve,
+	}
 }

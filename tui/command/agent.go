@@ -1,0 +1,26 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"rentop/remote/agent/rentop-agent/services"
+	"rentop/remote/agent/serve"
+)
+
+// agentCommand is rentop as its own helper on an instance, when it was built from
+// source: what the program rentop-agent is to a release.
+func (a *app) agentCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "agent serve SERVICE",
+		Short:              "Run on an instance as rentop's helper; not for people",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		Args:               cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if code := serve.Main(cmd.Context(), args, services.All()); code != 0 {
+				return exitWith(code)
+			}
+			return nil
+		},
+	}
+}
