@@ -432,7 +432,9 @@ func (in *incoming) step(s step, literal []byte) error {
 	if s.basis == 0 {
 		b := getBuffer(len(literal))
 		copy(b, literal)
-		return in.append(b, func() { putBuffer(b) })
+		both := shared(2, func() { putBuffer(b) })
+		defer both()
+		return in.append(b, both)
 	}
 	if s.basis > len(in.have.files) {
 		return in.broke("a range of a basis that file %d does not have", in.index)
