@@ -48,10 +48,11 @@ var doors = []struct {
 	{"github.com/zalando/go-keyring", []string{"remote/"}, "one place that keeps secrets"},
 	{"github.com/creack/pty", []string{"remote/demo/", "remote/sshtest/"}, "only our own servers make terminals"},
 	{"os/exec", []string{
-		"remote",          // ssh -G, ProxyCommand, a local runner
-		"remote/provider", // the person's own lines for provider = "command"
-		"remote/demo",     // the simulated instances' shells
-		"remote/sshtest",  // the tests' servers
+		"remote",                 // ssh -G, ProxyCommand, a local runner
+		"remote/provider",        // the person's own lines for provider = "command"
+		"remote/demo",            // the simulated instances' shells
+		"remote/sshtest",         // the tests' servers
+		"remote/agent/agenttest", // go build, for tests
 	}, "a program of this machine is started only where this list says"},
 	{"net", []string{"remote/"}, "remote owns the network"},
 	{"net/http", []string{"remote/"}, "remote owns the network"},

@@ -43,6 +43,12 @@ func FromFile(name string, args ...string) (*Binary, error) {
 	return &Binary{SHA256: hex.EncodeToString(h.Sum(nil)), Args: args, raw: func() ([]byte, error) { return os.ReadFile(name) }}, nil
 }
 
+// FromBytes is a helper in memory.
+func FromBytes(program []byte, args ...string) *Binary {
+	sum := sha256.Sum256(program)
+	return &Binary{SHA256: hex.EncodeToString(sum[:]), Args: args, raw: func() ([]byte, error) { return program, nil }}
+}
+
 // packing is how the program travels.
 type packing string
 
