@@ -88,11 +88,21 @@ func New(workers int) *Codec {
 // makes a block longer: what does not compress is appended as it is. block must
 // not be longer than MaxBlock nor overlap dst.
 func (c *Codec) Encode(dst, block []byte, h Hint) (Method, []byte) {
+	m, out := c.Pack(dst, block, h)
+	if m == Raw {
+		out = append(out, block...)
+	}
+	return m, out
+}
+
+// Pack is Encode without the copy of what does not compress: where the method is Raw, nothing
+// is appended and the caller sends block itself.
+func (c *Codec) Pack(dst, block []byte, h Hint) (Method, []byte) {
 	if len(block) > MaxBlock {
 		panic("codec: block longer than MaxBlock")
 	}
 	if h.Level <= LevelNone || h.Level >= levels || len(block) < minPacked {
-		return Raw, append(dst, block...)
+		return Raw, dst
 	}
 	p := inspect(block, h)
 	if p.method == Zstd && h.Level == LevelMost && len(block) >= minSorted {
@@ -113,8 +123,11 @@ func (c *Codec) Encode(dst, block []byte, h Hint) (Method, []byte) {
 	case Zstd:
 		dst = c.encoder(h.Level).EncodeAll(block, dst)
 	}
-	if p.method == Raw || len(dst)-start >= len(block) {
-		return Raw, append(dst[:start], block...)
+	if len(dst)-start >= len(block) {
+		p.method = Raw
+	}
+	if p.method == Raw {
+		dst = dst[:start]
 	}
 	return p.method, dst
 }

@@ -1,6 +1,10 @@
 package codec
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+	"sync"
+)
 
 // This file looks at a few samples of a block and says how to pack it. It must
 // cost next to nothing where nothing can be gained: a 64th of the block is
@@ -44,6 +48,8 @@ const (
 	maxSample = 64 << 10
 	// packs is the share of the raw length below which packing is worth its time.
 	packs = 0.97
+	// noise is the share of eight bits above which every residue is noise, too.
+	noise = 0.998
 )
 
 // inspect decides from samples.
@@ -51,6 +57,9 @@ func inspect(block []byte, h Hint) plan {
 	p := look(block)
 	all := entropy(p.sum(0, 1, 2, 3), p.n) / 8
 	best := plan{method: Raw}
+	if all > noise && p.matched < 0.01 {
+		return best // no way of looking at it would find anything
+	}
 	cost := packs
 	// What is not repeated costs zstd its order-0 entropy.
 	if c := all * (1 - p.matched); c < cost {
@@ -101,8 +110,10 @@ func look(block []byte) *looked {
 	for i := range runs {
 		s := block[i*step : i*step+run]
 		p.histogram(s)
-		m, t := matches(s)
-		matched, tried = matched+m, tried+t
+		if i&1 == 0 {
+			m, t := matches(s)
+			matched, tried = matched+m, tried+t
+		}
 	}
 	p.n = float64(runs * (run &^ 3))
 	if tried > 0 {
@@ -122,24 +133,26 @@ func (p *looked) histogram(s []byte) {
 }
 
 // matches counts the bytes that a greedy search for repeats of at least five
-// bytes within s would save, and how many it looked at.
+// bytes within s would save, and how many it looked at. The longer it finds nothing, the
+// larger its steps.
 func matches(s []byte) (matched, tried int) {
 	var table [1024]uint16
-	for i := 0; i+8 <= len(s); {
-		v := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 | uint64(s[i+4])<<32
+	for i, last := 0, 0; i+8 <= len(s); {
+		v := binary.LittleEndian.Uint64(s[i:]) << 24
 		slot := &table[v*0x9e3779b97f4a7c15>>54]
 		at := int(*slot)
 		*slot = uint16(i)
-		if at < i && s[at] == s[i] && s[at+1] == s[i+1] && s[at+2] == s[i+2] && s[at+3] == s[i+3] && s[at+4] == s[i+4] {
+		if at < i && binary.LittleEndian.Uint64(s[at:])<<24 == v {
 			n := 5
 			for i+n < len(s) && s[at+n] == s[i+n] {
 				n++
 			}
 			matched += n - 2
 			i += n
+			last = i
 			continue
 		}
-		i++
+		i += 1 + (i-last)>>6
 	}
 	return matched, len(s)
 }
@@ -185,15 +198,26 @@ func entropy(count *[256]uint32, n float64) float64 {
 	if n <= 0 {
 		return 8
 	}
+	logs := countLogs()
 	var sum float64
 	used := 0
 	for _, c := range count {
-		if c > 0 {
-			f := float64(c)
-			sum += f * math.Log2(f)
-			used++
+		if c < uint32(len(logs)) {
+			sum += logs[c]
+		} else {
+			sum += float64(c) * math.Log2(float64(c))
 		}
+		used += int((c | -c) >> 31) // 1 unless c is 0
 	}
 	h := math.Log2(n) - sum/n + float64(used-1)/(2*n*math.Ln2)
 	return min(max(h, 0), 8)
 }
+
+// countLogs is c·log2(c) by c.
+var countLogs = sync.OnceValue(func() *[1024]float64 {
+	t := new([1024]float64)
+	for c := 1; c < len(t); c++ {
+		t[c] = float64(c) * math.Log2(float64(c))
+	}
+	return t
+})
