@@ -24,7 +24,10 @@ type agentTransport struct {
 	close func() error // what else ends with it; may be nil
 }
 
-var _ Streamer = (*agentTransport)(nil)
+var (
+	_ RuledWalker = (*agentTransport)(nil)
+	_ Spacer      = (*agentTransport)(nil)
+)
 
 // NewAgent is the transport over a link to a helper that serves far.Serve. It
 // owns the link; close is called after it was ended, and may be nil.
@@ -106,25 +109,25 @@ func (t *agentTransport) List(ctx context.Context, root string, emit func(Entry)
 }
 
 func (t *agentTransport) Walk(ctx context.Context, root string, emit func(Entry) error) error {
-	seen, names := 0, 0
-	problems, err := t.c.List(ctx, root, func(e Entry) error {
-		seen++
-		if names += len(e.Path) + len(e.Target); seen > maxEntries || names > maxNames {
-			return fmt.Errorf("%w: more than %d files, or %d MiB of names; choose a smaller folder", remote.ErrTooLong, maxEntries, maxNames>>20)
+	_, err := t.WalkRuled(ctx, root, WalkRules{}, emit)
+	return err
+}
+
+func (t *agentTransport) WalkRuled(ctx context.Context, root string, r WalkRules, emit func(Entry) error) (ignored int64, err error) {
+	var bad []Failure
+	w := far.Walk{GitIgnore: r.GitIgnore, OwnIgnore: r.OwnIgnore, Include: r.Include, Exclude: r.Exclude, Problem: func(p string, _ fs.FileMode, err error) {
+		if len(bad) < maxProblems {
+			bad = append(bad, Failure{Path: remote.Short(p, 300), Err: agentError(err)})
 		}
-		return emit(e)
-	})
+	}}
+	ignored, err = t.c.List(ctx, root, w, emit)
 	if err != nil {
-		return t.whole(ctx, "listing", root, err)
+		return ignored, t.whole(ctx, "listing", root, err)
 	}
-	if len(problems) == 0 {
-		return nil
+	if len(bad) > 0 {
+		return ignored, &ListError{Problems: bad}
 	}
-	out := &ListError{}
-	for _, p := range problems {
-		out.Problems = append(out.Problems, Failure{Path: remote.Short(p.Path, 300), Err: agentError(p.Err)})
-	}
-	return out
+	return ignored, nil
 }
 
 func (t *agentTransport) Stat(ctx context.Context, root string, paths []string, emit func(Entry) error) error {

@@ -191,7 +191,7 @@ func BenchmarkList(b *testing.B) {
 	c := pair(b)
 	n := 0
 	for b.Loop() {
-		if _, err := c.List(context.Background(), root, func(tree.Entry) error { n++; return nil }); err != nil {
+		if _, err := c.List(context.Background(), root, Walk{}, func(tree.Entry) error { n++; return nil }); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package far
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"io/fs"
 	"path"
@@ -134,30 +135,51 @@ func finished(k *call, then func() error) error {
 	return then()
 }
 
-// Problem is a path that a listing could not read.
-type Problem struct {
-	Path string
-	Err  error
+// Walk is what a listing leaves out, and who hears of what it cannot read.
+type Walk struct {
+	GitIgnore, OwnIgnore bool
+	Include, Exclude     []string
+	// Problem hears of what could not be read, in order with the entries; mode holds
+	// the type alone. It may be nil.
+	Problem func(p string, mode fs.FileMode, err error)
 }
 
-// What an instance can make us remember of problems.
-const maxProblems = 1000
-
 // List emits what is under root in the order of tree.Compare; a root that is
-// not there is fs.ErrNotExist. problems are parts that could not be read.
-func (c *Client) List(ctx context.Context, root string, emit func(tree.Entry) error) (problems []Problem, err error) {
-	err = c.do(ctx, svcList, appendString(nil, root), nil, func(k *call) error {
-		return c.entries(k, emit, &problems)
+// not there is fs.ErrNotExist. ignored counts what was left out, a folder once.
+func (c *Client) List(ctx context.Context, root string, w Walk, emit func(tree.Entry) error) (ignored int64, err error) {
+	var flags byte
+	if w.GitIgnore {
+		flags |= walkGit
+	}
+	if w.OwnIgnore {
+		flags |= walkOwn
+	}
+	if len(w.Include) > maxPatterns || len(w.Exclude) > maxPatterns {
+		return 0, fmt.Errorf("more than %d patterns", maxPatterns)
+	}
+	header := appendStrings(appendStrings(append(appendString(nil, root), flags), w.Include), w.Exclude)
+	err = c.do(ctx, svcList, header, nil, func(k *call) error {
+		counted := false
+		last := ""
+		err := c.entries(k, func(e tree.Entry) error {
+			if last != "" && tree.Compare(last, e.Path) >= 0 {
+				return broken("a listing that is out of order")
+			}
+			last = e.Path
+			return emit(e)
+		}, w.Problem, func(n int64) { ignored, counted = n, true })
+		if err == nil && !counted {
+			err = broken("a listing ends early")
+		}
+		return err
 	})
-	return problems, err
+	return ignored, err
 }
 
 // entries reads a listing until its end.
-func (c *Client) entries(k *call, emit func(tree.Entry) error, problems *[]Problem) error {
-	bad := func(p string, err error) {
-		if problems != nil && len(*problems) < maxProblems {
-			*problems = append(*problems, Problem{Path: p, Err: err})
-		}
+func (c *Client) entries(k *call, emit func(tree.Entry) error, problem func(string, fs.FileMode, error), count func(int64)) error {
+	if problem == nil {
+		problem = func(string, fs.FileMode, error) {}
 	}
 	for {
 		m, err := k.recv()
@@ -167,10 +189,10 @@ func (c *Client) entries(k *call, emit func(tree.Entry) error, problems *[]Probl
 		if err != nil {
 			return err
 		}
+		d := &decoder{b: m.body}
 		switch m.what {
 		case whatEntries:
-			d, err := unpackList(c.codec, m.body)
-			if err != nil {
+			if d, err = unpackList(c.codec, m.body); err != nil {
 				return err
 			}
 			for f := (front{}); len(d.b) > 0; {
@@ -179,23 +201,26 @@ func (c *Client) entries(k *call, emit func(tree.Entry) error, problems *[]Probl
 					return d.err
 				}
 				if err := tree.CheckPath(e.Path); err != nil {
-					bad(e.Path, err)
+					problem(e.Path, e.Mode.Type(), err)
 				} else if err := emit(e); err != nil {
 					return err
 				}
 			}
 		case whatProblem:
-			d := decoder{b: m.body}
-			p := d.string(tree.MaxPath)
-			perr := d.error()
-			if err := d.end(); err != nil {
-				return err
+			p, mode := d.string(tree.MaxPath), d.mode()
+			if perr := d.error(); d.err == nil && perr != nil {
+				problem(p, mode.Type(), perr)
 			}
-			if perr != nil {
-				bad(p, perr)
+		case whatCount:
+			n := d.size()
+			if count != nil {
+				count(n)
 			}
 		default:
 			return broken("a message of kind %d in a listing", m.what)
+		}
+		if err := d.end(); err != nil {
+			return err
 		}
 		k.release(m.size())
 		m.free()
@@ -205,7 +230,7 @@ func (c *Client) entries(k *call, emit func(tree.Entry) error, problems *[]Probl
 // Stat is List for these paths only; those that are not there are left out.
 func (c *Client) Stat(ctx context.Context, root string, paths []string, emit func(tree.Entry) error) error {
 	return c.do(ctx, svcStat, appendString(nil, root), nil, func(k *call) error {
-		return c.asking(k, paths, func() error { return c.entries(k, emit, nil) })
+		return c.asking(k, paths, func() error { return c.entries(k, emit, nil, nil) })
 	})
 }
 

@@ -24,6 +24,9 @@ func (l *largeFile) diff() error {
 		if b.n == 0 {
 			return nil
 		}
+		if err := l.s.room(); err != nil {
+			return err
+		}
 		raw := b.block()
 		err := l.data(msgSteps, raw, codec.Hint{Level: level}, func() { putBuffer(raw) })
 		level, size = l.s.gov.Next()

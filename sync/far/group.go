@@ -85,7 +85,7 @@ func (s *sender) encode(raw []byte, h codec.Hint) (head, packed []byte) {
 	if h.Level > codec.LevelNone {
 		start := time.Now()
 		var out []byte
-		if m, out = s.codec.Encode(getBuffer(len(raw))[:0], raw, h); m == codec.Raw {
+		if m, out = s.codec.Pack(getBuffer(len(raw))[:0], raw, h); m == codec.Raw {
 			putBuffer(out)
 		} else {
 			packed = out

@@ -166,7 +166,6 @@ func (l *largeFile) emit() {
 			continue
 		}
 		if t.ready != nil {
-			l.s.observe()
 			select {
 			case <-t.ready:
 			case <-l.s.k.ctx.Done():
@@ -204,6 +203,9 @@ func (l *largeFile) read() error {
 				return err
 			}
 			asked = true
+		}
+		if err := l.s.room(); err != nil {
+			return err
 		}
 		level, n := l.s.gov.Next()
 		n = int(min(int64(n), l.size-off))

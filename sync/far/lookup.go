@@ -3,6 +3,7 @@ package far
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
@@ -82,57 +83,50 @@ func (l *lister) flush() error {
 	return l.k.send(whatEntries, out)
 }
 
-func (l *lister) problem(p string, err error) error {
-	return l.k.send(whatProblem, appendError(appendString(nil, p), err))
+// problem comes after the entries that were met before it.
+func (l *lister) problem(p string, mode fs.FileMode, err error) error {
+	if ferr := l.flush(); ferr != nil {
+		return ferr
+	}
+	return l.k.send(whatProblem, appendError(appendMode(appendString(nil, p), mode), err))
 }
 
+// What a walk leaves out, as flags.
+const (
+	walkGit = 1 << iota // .gitignore is honoured
+	walkOwn             // .rentopignore is
+)
+
 func (s *server) list(k *call, root string, d *decoder) error {
+	flags := d.byte()
+	o := tree.Options{GitIgnore: flags&walkGit != 0, OwnIgnore: flags&walkOwn != 0}
+	o.Include, o.Exclude = d.strings(), d.strings()
 	if err := d.end(); err != nil {
 		return err
 	}
 	l := &lister{s: s, k: k}
-	if err := l.dir(k.ctx, root, ""); err != nil {
-		return err
+	var lost error
+	o.Problem = func(p string, mode fs.FileMode, err error) {
+		if lost == nil {
+			lost = l.problem(p, mode, err)
+		}
 	}
-	return l.flush()
-}
-
-// dir lists one folder and what is below it, in the order of tree.Compare.
-func (l *lister) dir(ctx context.Context, root, rel string) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
+	ignored, err := tree.Walk(k.ctx, root, o, func(e tree.Entry) error {
+		if lost != nil {
+			return lost
+		}
+		return l.add(e)
+	})
+	if err == nil {
+		err = lost
 	}
-	names, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(rel)))
+	if err == nil {
+		err = l.flush()
+	}
 	if err != nil {
-		if rel == "" {
-			return err
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err := l.problem(rel, err); err != nil {
-			return err
-		}
+		return err
 	}
-	for _, n := range names {
-		p := n.Name()
-		if rel != "" {
-			p = rel + "/" + p
-		}
-		fi, err := n.Info()
-		if err != nil {
-			continue
-		}
-		if err := l.add(entryOf(root, p, fi)); err != nil {
-			return err
-		}
-		if n.IsDir() && n.Name() != tree.TrashDir {
-			if err := l.dir(ctx, root, p); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return k.send(whatCount, binary.AppendUvarint(nil, uint64(max(0, ignored))))
 }
 
 // entryOf makes an entry of what lstat found.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"rentop/remote/agent/link"
 )
@@ -32,6 +33,9 @@ const (
 	window = 32 << 20
 	// overhead is what a message counts beside its body, so that tiny ones are bounded too.
 	overhead = 64
+	// What was consumed is granted again in such pieces, or so often where less comes.
+	grantAt    = window / 64
+	grantEvery = 20 * time.Millisecond
 	// maxCalls bounds the calls that are open at once.
 	maxCalls = 64
 	idSize   = 4
@@ -75,7 +79,8 @@ type call struct {
 	granted  int64 // what the other side may still send
 	credit   int64 // what we may still send
 	owed     int64 // consumed and not yet granted again
-	ended    bool  // the other side's end has come
+	granting time.Time
+	ended    bool // the other side's end has come
 	endErr   error
 	acked    int64 // what the other side has consumed in all
 	arrived  chan struct{}
@@ -320,11 +325,11 @@ func (k *call) send(what byte, parts ...[]byte) error {
 	return nil
 }
 
-// inflight is what was sent and not yet consumed.
-func (k *call) inflight() int64 {
+// flight is what was sent and not yet consumed, and what was.
+func (k *call) flight() (inflight, acked int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return window - k.credit
+	return window - k.credit, k.acked
 }
 
 // recv returns the next message; io.EOF where the other side has ended well. Its
@@ -367,10 +372,12 @@ func (k *call) recv() (frame, error) {
 func (k *call) release(n int64) {
 	k.mu.Lock()
 	k.owed += n
-	if k.owed < window/64 || k.ended {
+	now := time.Now()
+	if k.ended || k.owed < grantAt && (k.owed < overhead*8 || now.Sub(k.granting) < grantEvery) {
 		k.mu.Unlock()
 		return
 	}
+	k.granting = now
 	n, k.owed = k.owed, 0
 	k.granted += n
 	k.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"rentop/remote/agent/link"
 	"rentop/sync/codec"
 )
 
@@ -122,7 +121,6 @@ func (s *sender) emit() {
 			return
 		}
 		if t.ready != nil {
-			s.observe()
 			select {
 			case <-t.ready:
 			case <-s.k.ctx.Done():
@@ -138,54 +136,6 @@ func (s *sender) emit() {
 		if t.after != nil {
 			t.after()
 		}
-	}
-}
-
-// What the governor hears of the link.
-const (
-	// queueLimit is how many bytes beyond what the link holds by itself are a full queue.
-	queueLimit = 4 << 20
-	// settling is how long an empty queue says nothing: the first bytes of a transfer
-	// vanish into the buffers of any link.
-	settling = 300 * time.Millisecond
-	// lookEvery is how often the link's own figures are asked for.
-	lookEvery = 20 * time.Millisecond
-)
-
-// observed is a link that measures itself.
-type observed interface{ Stats() link.Stats }
-
-// pace is what the sender has seen of the link.
-type pace struct {
-	mu     sync.Mutex // protects what follows
-	begun  time.Time
-	looked time.Time
-	waited time.Duration
-	holds  int64 // bytes that the link holds by itself: rate × round trip
-}
-
-// observe tells the governor how the link keeps up, at the moment a block is put there.
-func (s *sender) observe() {
-	p := &s.pace
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if p.begun.IsZero() {
-		p.begun = now
-	}
-	if l, ok := s.k.c.l.(observed); ok && now.Sub(p.looked) >= lookEvery {
-		st := l.Stats()
-		// A rate is the link's own only where senders had to wait for it.
-		limited := st.Waited > p.waited || st.Queued > queueLimit/4
-		if limited && st.SendRate > 0 {
-			s.gov.Link(st.SendRate)
-		}
-		p.looked, p.waited = now, st.Waited
-		p.holds = int64(st.SendRate * st.RTT.Seconds())
-	}
-	waiting := max(0, s.k.inflight()-p.holds)
-	if waiting >= queueLimit/8 || now.Sub(p.begun) > settling {
-		s.gov.Queue(int(waiting), queueLimit)
 	}
 }
 
@@ -235,6 +185,9 @@ func (s *sender) flush() error {
 		return nil
 	}
 	if err := s.flushItems(); err != nil {
+		return err
+	}
+	if err := s.room(); err != nil {
 		return err
 	}
 	g, level := s.group, s.level

@@ -263,3 +263,24 @@ func (f *front) entry(d *decoder) tree.Entry {
 }
 
 func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
+
+// maxPatterns bounds a list of patterns.
+const maxPatterns = 1 << 12
+
+func appendStrings(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = appendString(b, s)
+	}
+	return b
+}
+
+func (d *decoder) strings() []string {
+	var out []string
+	for range d.length(maxPatterns) {
+		if d.err == nil {
+			out = append(out, d.string(tree.MaxPath))
+		}
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+package far
+
+import (
+	"sync"
+	"time"
+
+	"rentop/remote/agent/link"
+)
+
+// This file keeps little waiting for the link: what is packed later is packed with
+// more knowledge of it, a cut loses less, and the person sees what has arrived. A slow
+// link holds a second and a half, a fast one as much as it needs to stay busy.
+
+const (
+	// firstAhead is how many bytes leave before anything is known of the link. Until
+	// its rate is known as much more may be on its way as has arrived, as TCP begins.
+	firstAhead = 1 << 20
+	// lookEvery is how often the link's own figures are asked for.
+	lookEvery = 20 * time.Millisecond
+	// waitFor is how long a full link is left alone.
+	waitFor = 2 * time.Millisecond
+)
+
+// observed is a link that measures itself.
+type observed interface{ Stats() link.Stats }
+
+// pace is what the sender has seen of the link.
+type pace struct {
+	mu     sync.Mutex // protects what follows
+	looked time.Time
+	known  bool  // the link's rate
+	holds  int64 // bytes that the link holds by itself: rate × round trip
+}
+
+// room waits until the next block may be packed, and tells the governor how the
+// link keeps up.
+func (s *sender) room() error {
+	for first := true; ; first = false {
+		waiting, ahead := s.look()
+		if first {
+			s.gov.Queue(int(max(0, waiting)), ahead)
+		}
+		if waiting <= int64(ahead) {
+			return nil
+		}
+		select {
+		case <-time.After(waitFor):
+		case <-s.k.ctx.Done():
+			return s.k.why()
+		}
+	}
+}
+
+// look is how many bytes wait for the link beyond what it holds by itself, and
+// how many may.
+func (s *sender) look() (waiting int64, ahead int) {
+	p := &s.pace
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.looked) >= lookEvery {
+		p.looked = now
+		if l, ok := s.k.c.l.(observed); ok {
+			st := l.Stats()
+			p.known = st.SendRate > 0
+			p.holds = int64(st.SendRate * st.RTT.Seconds())
+			s.gov.Link(st.SendRate)
+		}
+	}
+	inflight, acked := s.k.flight()
+	ahead = s.gov.Ahead()
+	if !p.known {
+		ahead = max(ahead, int(min(firstAhead+acked, window)))
+	}
+	return inflight - p.holds, ahead
+}
