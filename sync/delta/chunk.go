@@ -37,17 +37,17 @@ var gear = func() (t [256]uint64) {
 }()
 
 // cut returns the length of the first chunk of b, which holds at least Max bytes
-// or is the end of the content. A chunk ends where the hash of the last 64
-// bytes has its top bits clear: below Avg one bit more is asked for, above it one less, so
-// that lengths gather around Avg (FastCDC, Xia et al. 2016). The first Min bytes are
-// skipped, the hash starts 64 bytes before their end.
+// or is the end of the content. A chunk ends where the hash of the last 64 bytes has its top bits
+// clear: up to Avg as many as make one in Avg, above it one fewer, so that lengths gather
+// around Avg (FastCDC, Xia et al. 2016). The first Min bytes hold no end: only the last 64
+// of them are looked at.
 func (p Params) cut(b []byte) int {
 	if len(b) <= p.Min {
 		return len(b)
 	}
 	n := min(len(b), p.Max)
 	level := bits.TrailingZeros(uint(p.Avg))
-	strict, loose := uint64(1)<<(64-level-1), uint64(1)<<(64-level+1)
+	strict, loose := uint64(1)<<(64-level), uint64(1)<<(64-level+1)
 	var h uint64
 	i := p.Min - min(64, p.Min)
 	for ; i < p.Min; i++ {
@@ -63,25 +63,24 @@ func (p Params) cut(b []byte) int {
 }
 
 // scan moves h over b from i on and returns the length up to and with the byte
-// that brings h below limit, 0 if none does.
+// that brings h below limit, 0 if none does. Two bytes are added at a step: a chain of
+// single ones would wait for each in turn.
 func scan(b []byte, i int, state *uint64, limit uint64) int {
 	h := *state
 	for ; i+4 <= len(b); i += 4 {
 		q := b[i : i+4 : i+4]
-		h = h<<1 + gear[q[0]]
-		if h < limit {
+		g0, g1 := gear[q[0]], gear[q[1]]
+		if h<<1+g0 < limit {
 			return i + 1
 		}
-		h = h<<1 + gear[q[1]]
-		if h < limit {
+		if h = h<<2 + (g0<<1 + g1); h < limit {
 			return i + 2
 		}
-		h = h<<1 + gear[q[2]]
-		if h < limit {
+		g0, g1 = gear[q[2]], gear[q[3]]
+		if h<<1+g0 < limit {
 			return i + 3
 		}
-		h = h<<1 + gear[q[3]]
-		if h < limit {
+		if h = h<<2 + (g0<<1 + g1); h < limit {
 			return i + 4
 		}
 	}

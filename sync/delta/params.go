@@ -18,5 +18,5 @@ func ParamsFor(size int64) Params {
 	for s := size; s > 1<<30 && avg < MaxChunk/4; s /= 3 {
 		avg *= 2
 	}
-	return Params{Min: avg / 4, Avg: avg, Max: avg * 4}
+	return Params{Min: avg / 2, Avg: avg, Max: avg * 4}
 }
