@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -37,6 +38,9 @@ type assembly struct {
 	procs   []Process
 	hidden  bool
 	surplus int // polls in a row that found unexplained memory
+
+	other  *otherPoll // of another vendor's tool, while it is read
+	source string     // that tool; "" is nvidia-smi
 
 	blocks, inodes []sample.Mount
 	disks          []Disk
@@ -82,6 +86,8 @@ func (a *assembly) feed(r record, now time.Time) *Sample {
 		a.process(r)
 	case 'A':
 		a.pollEnd(r.text, now)
+	case 'O', 'o', 'P':
+		return a.otherRecord(r, now)
 	case 'D':
 		a.blocks, a.inodes = nil, nil
 	case 'd', 'i':
@@ -196,6 +202,8 @@ func (a *assembly) hostLine(text string, now time.Time) *Sample {
 		return s
 	case a.settled && now.Sub(a.heard) >= firstAnswer:
 		return a.silent(now)
+	case a.settled && a.source != "": // its tool is polled: the host sets the pace
+		return a.sample(now)
 	}
 	return nil
 }
@@ -276,7 +284,7 @@ func (a *assembly) dfLine(r record) {
 
 // sample is all that is known, as the consumer's own copy.
 func (a *assembly) sample(now time.Time) *Sample {
-	s := &Sample{TakenAt: now, Source: "nvidia-smi", Driver: a.driver, Hidden: a.hidden, Host: a.host, Problem: a.fault}
+	s := &Sample{TakenAt: now, Source: cmp.Or(a.source, "nvidia-smi"), Driver: a.driver, Hidden: a.hidden, Host: a.host, Problem: a.fault}
 	s.GPUs = append([]GPU(nil), a.gpus...)
 	s.Processes = append([]Process(nil), a.procs...)
 	s.Host.Disks = append([]Disk(nil), a.disks...)

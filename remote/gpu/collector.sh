@@ -19,6 +19,11 @@ if [ -z "$smi" ]; then
   done
 fi
 
+other=
+if [ -z "$smi" ]; then
+  for t in amd-smi rocm-smi npu-smi; do command -v $t >/dev/null 2>&1 && { other=$t; break; }; done
+fi
+
 # cgroup: v2, v1, or none that limits us.
 cg=0
 if [ -r /sys/fs/cgroup/memory.max ] || [ -r /sys/fs/cgroup/cpu.max ]; then cg=2
@@ -168,6 +173,28 @@ EOF
   say "A $rc"
 }
 
+# part LETTER: says what stands in out, in lines that fit.
+part() {
+  printf '%s\n' "$out" | fold -w 3000 | while IFS= read -r l; do say "o $1$l"; done
+}
+
+# others polls another vendor's tool.
+others() {
+  say "O $other"
+  case $other in
+  amd-smi)
+    out=$($limit amd-smi static --asic --bus --limit --driver --json 2>/dev/null </dev/null); part s
+    out=$($limit amd-smi process --json 2>/dev/null </dev/null); part p
+    out=$($limit amd-smi metric --usage --power --clock --temperature --mem-usage --pcie --ecc --fan --json 2>&1 </dev/null); rc=$?;;
+  rocm-smi)
+    out=$($limit rocm-smi --showproductname --showid --showuniqueid --showbus --showdriverversion --showuse --showmeminfo vram \
+      --showtemp --showpower --showmaxpower --showfan --showclocks --json 2>&1 </dev/null); rc=$?;;
+  npu-smi) out=$($limit npu-smi info 2>&1 </dev/null); rc=$?;;
+  esac
+  part m
+  say "P $rc"
+}
+
 disks() {
   say D
   $limit df -Pk 2>/dev/null | while IFS= read -r l; do say "d $l"; done
@@ -177,11 +204,11 @@ disks() {
 
 cpus=$(getconf _NPROCESSORS_ONLN 2>/dev/null || nproc 2>/dev/null || grep -c '^processor' /proc/cpuinfo 2>/dev/null)
 say "s cpus=$cpus"
-[ -n "$smi" ] || say "q 127"
+[ -n "$smi$other" ] || say "q 127"
 
 if [ "$mode" = once ]; then
   host
-  if [ -n "$smi" ]; then ask; apps; fi
+  if [ -n "$smi" ]; then ask; apps; elif [ -n "$other" ]; then others; fi
   disks
   sleep 1
   host
@@ -217,6 +244,7 @@ while [ "$left" -gt 0 ]; do
   host || bye
   # One poll of each kind at a time: one that hangs is never started again.
   if [ -n "$smi" ] && [ $((tick % 5)) -lt "$every" ]; then kill -0 $ap 2>/dev/null || { (apps) & ap=$!; }; fi
+  if [ -n "$other" ] && [ $((tick % 5)) -lt "$every" ]; then kill -0 $ap 2>/dev/null || { (others) & ap=$!; }; fi
   if [ $((tick % 30)) -lt "$every" ]; then kill -0 $dp 2>/dev/null || { (disks) & dp=$!; }; fi
   sleep "$every"
   tick=$((tick + every)); left=$((left - every))

@@ -75,7 +75,7 @@ func hung(since string) *Problem {
 func noTool(others []string) *Problem {
 	if len(others) > 0 {
 		return &Problem{What: "accelerators of another make: " + strings.Join(others, ", ") + " is there, nvidia-smi is not",
-			Cure: "rentop reads NVIDIA cards; run " + others[0] + " in a terminal"}
+			Cure: "rentop reads NVIDIA, AMD and Ascend cards; run " + others[0] + " in a terminal"}
 	}
 	return problem(127, "")
 }
