@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"archive/tar"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -114,6 +115,11 @@ func splitOdd(files []Entry) (plain, odd []Entry) {
 }
 
 func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry, m Meter, done func(Entry, error)) error {
+	return t.sendFrom(ctx, func(_ context.Context, b *batch, tw *tar.Writer) error { return b.local(tw, src) }, root, files, m, done)
+}
+
+// sendFrom is Send of files that from puts into each batch.
+func (t *tarTransport) sendFrom(ctx context.Context, from batchSource, root string, files []Entry, m Meter, done func(Entry, error)) error {
 	var mu stdsync.Mutex // one done at a time
 	var full atomic.Bool
 	t.splits.Store(maxSplits)
@@ -141,14 +147,14 @@ func (t *tarTransport) Send(ctx context.Context, src, root string, files []Entry
 				}
 				return nil
 			}
-			return t.batch(run, src, root, files, m, report).send(gctx)
+			return t.batch(run, from, root, files, m, report).send(gctx)
 		})
 	}
 	return errOr(g.Wait(), ctx.Err())
 }
 
-func (t *tarTransport) batch(run, src, root string, files []Entry, m Meter, done func(Entry, error)) *batch {
-	return &batch{t: t, run: run, src: src, root: root, files: files, meter: m, done: done, told: map[string]bool{},
+func (t *tarTransport) batch(run string, from batchSource, root string, files []Entry, m Meter, done func(Entry, error)) *batch {
+	return &batch{t: t, run: run, from: from, root: root, files: files, meter: m, done: done, told: map[string]bool{},
 		tmp: fmt.Sprintf("%s-%d", run, t.n.Add(1))}
 }
 

@@ -23,18 +23,22 @@ import (
 
 // batch is one stream of files.
 type batch struct {
-	t         *tarTransport
-	run       string // the call that it belongs to
-	src, root string
-	files     []Entry
-	tmp       string // name of the temporary folders
-	meter     Meter
-	done      func(Entry, error)
+	t     *tarTransport
+	run   string // the call that it belongs to
+	from  batchSource
+	root  string
+	files []Entry
+	tmp   string // name of the temporary folders
+	meter Meter
+	done  func(Entry, error)
 
 	sent []Entry         // in the stream, whole, with SHA256
 	drop []Entry         // in the stream, but changed while being read; reported already
 	told map[string]bool // files reported already
 }
+
+// batchSource puts a batch's files into its stream, by add or tell.
+type batchSource func(ctx context.Context, b *batch, tw *tar.Writer) error
 
 func (b *batch) tell(e Entry, err error) {
 	b.told[e.Path] = true
@@ -43,7 +47,7 @@ func (b *batch) tell(e Entry, err error) {
 
 func (b *batch) send(ctx context.Context) error {
 	var ans answer
-	_, err := b.t.shell.run(ctx, call{script: b.script(), in: b.stream, plain: true, out: ans.read, meter: b.meter})
+	_, err := b.t.shell.run(ctx, call{script: b.script(), in: func(w io.Writer) error { return b.stream(ctx, w) }, plain: true, out: ans.read, meter: b.meter})
 	if err != nil && !ans.end {
 		return b.ended(ctx, err)
 	}
@@ -77,7 +81,7 @@ func (b *batch) ended(ctx context.Context, err error) error {
 	}
 	if code == exitNoEnd && !errors.Is(reason, ErrFull) && len(rest) > 1 && b.t.splits.Add(-1) >= 0 {
 		for _, half := range [][]Entry{rest[:len(rest)/2], rest[len(rest)/2:]} {
-			if err := b.t.batch(b.run, b.src, b.root, half, b.meter, b.done).send(ctx); err != nil {
+			if err := b.t.batch(b.run, b.from, b.root, half, b.meter, b.done).send(ctx); err != nil {
 				return err
 			}
 		}
@@ -276,7 +280,7 @@ func (b *batch) dirs() []string {
 }
 
 // stream writes the batch as a tar.
-func (b *batch) stream(w io.Writer) error {
+func (b *batch) stream(ctx context.Context, w io.Writer) error {
 	tw := tar.NewWriter(w)
 	var list strings.Builder
 	if err := writePaths(&list, b.dirs()); err != nil {
@@ -285,11 +289,8 @@ func (b *batch) stream(w io.Writer) error {
 	if err := b.control(tw, "dirs", list.String()); err != nil {
 		return err
 	}
-	for _, e := range b.files {
-		b.meter.Current(e.Path)
-		if err := b.file(tw, e); err != nil {
-			return err
-		}
+	if err := b.from(ctx, b, tw); err != nil {
+		return err
 	}
 	var names, sums, drop strings.Builder
 	for _, e := range b.sent {
@@ -318,15 +319,32 @@ func (b *batch) control(tw *tar.Writer, name, text string) error {
 	return err
 }
 
+// local puts in the files of the folder src on this machine.
+func (b *batch) local(tw *tar.Writer, src string) error {
+	for _, e := range b.files {
+		b.meter.Current(e.Path)
+		if err := b.file(tw, src, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // file adds one file, as it is now; an error is the stream's, not the file's.
-func (b *batch) file(tw *tar.Writer, e Entry) error {
-	f, fi, err := openSource(b.src, e)
+func (b *batch) file(tw *tar.Writer, src string, e Entry) error {
+	f, fi, err := openSource(src, e)
 	if err != nil {
 		b.tell(e, err)
 		return nil
 	}
 	defer f.Close()
 	e.Size, e.ModTime = fi.Size(), fi.ModTime()
+	return b.add(tw, e, f, func() error { return unchanged(f, e) })
+}
+
+// add puts in one file; check says in the end whether what was read is one state of
+// it. An error is the stream's, not the file's.
+func (b *batch) add(tw *tar.Writer, e Entry, r io.Reader, check func() error) error {
 	h := &tar.Header{Typeflag: tar.TypeReg, Name: b.at(e.Path), Mode: int64(e.Mode.Perm()), Size: e.Size, ModTime: e.ModTime, Format: tar.FormatPAX}
 	if !b.t.gnuTar {
 		// BusyBox knows GNU's long names, not PAX ones
@@ -336,14 +354,15 @@ func (b *batch) file(tw *tar.Writer, e Entry) error {
 		return err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(tw, sum, contentWriter{b.meter}), io.LimitReader(f, e.Size))
+	n, err := io.Copy(io.MultiWriter(tw, sum, contentWriter{b.meter}), io.LimitReader(r, e.Size))
 	if n < e.Size {
 		if _, werr := io.CopyN(tw, zeros{}, e.Size-n); werr != nil {
 			return werr
 		}
+		err = errOr(err, ErrChanged)
 	}
 	if err == nil {
-		err = unchanged(f, e)
+		err = check()
 	}
 	if err != nil {
 		b.drop = append(b.drop, e)

@@ -3,6 +3,7 @@
 package sync
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -77,7 +78,8 @@ func TestCutStreamsRemoveNothing(t *testing.T) {
 		for cut := 0; ; cut += 256 {
 			r := &cutSh{home: home, cut: cut}
 			tr.shell.r = r
-			b := tr.batch(tree.TmpPrefix+"t", src, home, nil, newTracker(Local{}, t1, nil), func(Entry, error) {})
+			from := func(_ context.Context, b *batch, tw *tar.Writer) error { return b.local(tw, src) }
+			b := tr.batch(tree.TmpPrefix+"t", from, home, nil, newTracker(Local{}, t1, nil), func(Entry, error) {})
 			// the list of folders is cut by blocks of tar: one ends after "./data/deep"
 			pad := 512 - len("./data/deep") - len(".//"+b.tmp+"\x00")
 			long := strings.Repeat("x", pad/2) + "/" + strings.Repeat("y", pad-pad/2-1)
