@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // Stream is a script that runs with its stdin and stdout open. Nothing that the
@@ -137,14 +139,19 @@ func streamOn(ch *channel, marker, line string) *Stream {
 	return s
 }
 
-// dismiss ends stdin, and what has not ended by itself soon.
+// dismiss ends stdin, then asks what has not ended by itself to end, then ends it.
 func (c *channel) dismiss() {
 	c.CloseWrite()
-	t := time.NewTimer(2 * time.Second)
-	defer t.Stop()
-	select {
-	case <-c.closed:
-	case <-t.C:
+	for _, signal := range []string{"TERM", ""} {
+		t := time.NewTimer(2 * time.Second)
+		select {
+		case <-c.closed:
+		case <-t.C:
+			if signal != "" {
+				c.SendRequest("signal", false, ssh.Marshal(struct{ Name string }{signal}))
+			}
+		}
+		t.Stop()
 	}
 	c.abandon()
 }
@@ -221,7 +228,7 @@ func (s *Stream) begin() error {
 	}
 }
 
-// Close ends the script's stdin and, where that does not end it within 2 s, the
+// Close ends the script's stdin and, where that does not end it within seconds, the
 // script. It does not wait: a Read under way ends with the script, at latest with
 // the connection.
 func (s *Stream) Close() error {

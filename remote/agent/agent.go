@@ -83,12 +83,25 @@ func Open(ctx context.Context, h Host, facts *remote.Facts, service string, o Op
 			return nil, err
 		}
 	}
+	var args []string
+	for _, b := range known {
+		args = b.Args // the same for all of one build
+	}
+	afresh := false
 	for try := 0; ; try++ {
-		s, lack, err := start(ctx, h, known, service, o)
+		s, lack, err := start(ctx, h, startScript(known, service, afresh), args, o)
+		var broken *brokenError
+		if errors.As(err, &broken) {
+			if err = broken.MissingError; try == 0 {
+				afresh = true // the file was spoilt: it is removed and sent again
+				continue
+			}
+		}
 		if err != nil || lack == nil {
 			return s, err
 		}
-		if try == 2 {
+		afresh = false
+		if try == 3 {
 			return nil, &MissingError{Why: "it was installed, and is gone again"}
 		}
 		b, err := pick(known, *lack)
@@ -109,8 +122,8 @@ func Open(ctx context.Context, h Host, facts *remote.Facts, service string, o Op
 
 // start runs the helper. lack says what the instance has to install it with where
 // it is not there.
-func start(ctx context.Context, h Host, known map[string]*Binary, service string, o Options) (_ *Session, lack *absence, err error) {
-	st, err := h.Stream(ctx, startScript(known, service))
+func start(ctx context.Context, h Host, script string, args []string, o Options) (_ *Session, lack *absence, err error) {
+	st, err := h.Stream(ctx, script)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,10 +138,7 @@ func start(ctx context.Context, h Host, known map[string]*Binary, service string
 		return nil, lack, err
 	}
 	<-wrote // before anything of the link's
-	s := &Session{host: h, stream: st, hello: theirs}
-	for _, b := range known {
-		s.args = b.Args // all or none: they are of one build
-	}
+	s := &Session{host: h, stream: st, hello: theirs, args: args}
 	s.life, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	lo := link.Options{MaxStripes: o.MaxStripes}
 	if theirs.Join != "" && o.MaxStripes != 1 {
@@ -193,6 +203,11 @@ func readGreeting(st io.Reader) (hello.Hello, *absence, error) {
 	return hello.Hello{}, nil, fmt.Errorf("the helper began with %q", magic[:])
 }
 
+// brokenError is a helper that is there and does not run.
+type brokenError struct{ *MissingError }
+
+func (e *brokenError) Unwrap() error { return e.MissingError }
+
 // ended makes an error of a helper that ended where it should have spoken.
 func ended(st *remote.Stream, err error) error {
 	var silent *remote.NoMarkerError
@@ -206,7 +221,7 @@ func ended(st *remote.Stream, err error) error {
 	}
 	why := st.Wait()
 	if code, known := remote.ExitCode(why); known && code != 0 {
-		return &MissingError{Why: "it was started and ended at once: " + why.Error(), Err: why}
+		return &brokenError{&MissingError{Why: "it was started and ended at once: " + why.Error(), Err: why}}
 	}
 	if why != nil {
 		return fmt.Errorf("start rentop's helper: %w", why)
@@ -223,9 +238,10 @@ func (s *Session) Hello() hello.Hello { return s.hello }
 // Stats says what the link measured.
 func (s *Session) Stats() link.Stats { return s.link.Stats() }
 
-// Explain adds to an error of the link why the helper ended, where it has.
+// Explain adds to an error of the link, or to an end that should not have come yet,
+// why the helper ended, where it has.
 func (s *Session) Explain(err error) error {
-	if !errors.Is(err, link.ErrCut) {
+	if !errors.Is(err, link.ErrCut) && err != io.EOF {
 		return err
 	}
 	t := time.NewTimer(time.Second)

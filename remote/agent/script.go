@@ -23,8 +23,9 @@ ours() { # DIR: a real folder, of this user and closed to others
 `
 
 // startScript runs the helper where it is installed, and otherwise says that it is
-// absent and what the instance has to install it with.
-func startScript(known map[string]*Binary, service string) string {
+// absent and what the instance has to install it with. afresh removes one that is
+// there, because it does not work.
+func startScript(known map[string]*Binary, service string, afresh bool) string {
 	var b strings.Builder
 	b.WriteString(candidates + "h=; m=$(uname -m)\ncase $(uname -s):$m in\n")
 	for _, a := range arches {
@@ -37,8 +38,13 @@ func startScript(known map[string]*Binary, service string) string {
 		}
 	}
 	b.WriteString(`esac
-[ -z "$h" ] || for d; do
-	[ -x "$d/$h" ] && [ ! -L "$d/$h" ] && [ -O "$d/$h" ] && ours "$d" && exec "$d/$h" $a serve ` + remote.Quote(service) + `
+run() { exec "$1" $a serve ` + remote.Quote(service) + `; }
+`)
+	if afresh {
+		b.WriteString("run() { rm -f \"$1\"; }\n")
+	}
+	b.WriteString(`[ -z "$h" ] || for d; do
+	[ -x "$d/$h" ] && [ ! -L "$d/$h" ] && [ -O "$d/$h" ] && ours "$d" && run "$d/$h"
 done
 printf '` + strings.TrimSuffix(hello.Absent, "\n") + `\nsystem %s\nmachine %s\n' "$(uname -s)" "$m"
 for t in zstd gzip cat; do command -v $t >/dev/null 2>&1 && echo "tool $t"; done

@@ -15,7 +15,7 @@ import (
 
 const (
 	stuckAfter = 10 * time.Second // Close gives up when nothing has left for so long
-	linger     = 2 * time.Second  // Close waits for the other side's end
+	linger     = 2 * time.Second  // Close waits for the other side's end, and for its stripes to let go
 )
 
 // Options of a Carrier. The zero value is a link that measures and does not grow.
@@ -26,8 +26,11 @@ type Options struct {
 	Grow func(want int)
 	// MaxStripes bounds what Grow asks for; 0 is 8.
 	MaxStripes int
-	Now        func() time.Time // nil: time.Now
-	patience   time.Duration    // with a stripe that does not come; 0: lostAfter
+	// Hasty is for a process that ends with its link: Close does not wait for the
+	// other side's end once all has been written.
+	Hasty    bool
+	Now      func() time.Time // nil: time.Now
+	patience time.Duration    // with a stripe that does not come; 0: lostAfter
 }
 
 // Carrier is a Link over one or more stripes: byte streams in both directions
@@ -136,7 +139,7 @@ func (l *Carrier) close() error {
 	go func() { l.writers.Wait(); close(flushed) }() // both end with the stripes
 	go func() { l.readers.Wait(); close(heard) }()
 	err := l.await(flushed)
-	if err == nil {
+	if err == nil && !l.o.Hasty {
 		t := time.NewTimer(linger)
 		select {
 		case <-heard:

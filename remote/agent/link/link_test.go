@@ -186,6 +186,29 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestCloseInside: a Close in the middle of a Send lets the message out whole.
+func TestCloseInside(t *testing.T) {
+	a, b := pair(t, 2, nil)
+	sent := make(chan error, 1)
+	go func() { sent <- a.Send(1, make([]byte, MaxPayload)) }()
+	for a.Stats().Queued == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- a.Close() }()
+	time.Sleep(20 * time.Millisecond)
+	if m, err := b.Recv(); err != nil || len(m.Payload) != MaxPayload {
+		t.Error(len(m.Payload), err)
+	}
+	if _, err := b.Recv(); err != io.EOF {
+		t.Error(err)
+	}
+	b.Close()
+	if err := errors.Join(<-sent, <-closed); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCloseAlone: Close comes back where the other side goes on sending, or says
 // nothing at all.
 func TestCloseAlone(t *testing.T) {

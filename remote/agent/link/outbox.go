@@ -34,6 +34,7 @@ type outbox struct {
 	bytes   int
 	next    uint64 // number of the next frame
 	stripes int
+	partial bool // a message is queued in part: its rest comes, also while closing
 	closing bool
 	err     error
 	sent    int64         // bytes handed to stripes
@@ -62,18 +63,19 @@ func (o *outbox) put(kind byte, parts [][]byte) error {
 	for left := total; ; {
 		h.size = min(left, maxBody)
 		var err error
+		left -= h.size
 		if h.size < chunkSize/2 {
-			parts, err = o.join(h, parts)
+			parts, err = o.join(h, parts, left > 0)
 		} else {
 			c := chunk{buf: chunks.Get().(*[chunkSize]byte)}
 			h.number = o.next // only the holder of turn changes it
 			parts = c.add(h, parts)
-			err = o.push(c)
+			err = o.push(c, left > 0)
 		}
 		if err != nil {
 			return err
 		}
-		if left -= h.size; left == 0 {
+		if left == 0 {
 			return nil
 		}
 		h = header{typ: frameMore}
@@ -96,30 +98,35 @@ func (c *chunk) add(h header, parts [][]byte) [][]byte {
 	return parts
 }
 
-// push queues a full chunk.
-func (o *outbox) push(c chunk) error {
+// push queues a full chunk. more says that the message goes on.
+func (o *outbox) push(c chunk, more bool) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.wait(); err != nil {
 		chunks.Put(c.buf)
 		return err
 	}
+	o.partial = more
 	o.append(c)
 	return nil
 }
 
 // join queues a small frame, in the last chunk where it fits.
-func (o *outbox) join(h header, parts [][]byte) ([][]byte, error) {
+func (o *outbox) join(h header, parts [][]byte, more bool) ([][]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.wait(); err != nil {
 		return nil, err
 	}
+	o.partial = more
 	h.number = o.next
 	if n := len(o.queue); n > 0 && o.queue[n-1].n+headerSize+h.size <= chunkSize {
 		parts = o.queue[n-1].add(h, parts)
 		o.next++
 		o.bytes += headerSize + h.size
+		if !more && o.closing {
+			o.work.Broadcast()
+		}
 		return parts, nil
 	}
 	c := chunk{buf: chunks.Get().(*[chunkSize]byte)}
@@ -133,26 +140,35 @@ func (o *outbox) append(c chunk) {
 	o.next++
 	o.queue = append(o.queue, c)
 	o.bytes += c.n
-	o.work.Signal()
+	if o.closing {
+		o.work.Broadcast() // all may have waited for the end of a message
+	} else {
+		o.work.Signal()
+	}
 }
 
 // wait returns when there is room, or the reason why there will be none; it needs
 // mu.
 func (o *outbox) wait() error {
-	if o.err == nil && !o.closing && o.bytes >= queueAhead*(1+o.stripes) {
-		began := o.now()
-		for o.err == nil && !o.closing && o.bytes >= queueAhead*(1+o.stripes) {
-			o.room.Wait()
-		}
-		o.waited += o.now().Sub(began)
+	if !o.full() {
+		return o.over()
 	}
-	if o.err != nil {
-		return o.err
+	began := o.now()
+	for o.full() && o.over() == nil {
+		o.room.Wait()
 	}
-	if o.closing {
+	o.waited += o.now().Sub(began)
+	return o.over()
+}
+
+func (o *outbox) full() bool { return o.bytes >= queueAhead*(1+o.stripes) }
+
+// over is why nothing more is queued, nil where something may be.
+func (o *outbox) over() error {
+	if o.err == nil && o.closing && !o.partial {
 		return ErrClosed
 	}
-	return nil
+	return o.err
 }
 
 // take hands out what s has to write next: its own frames and a chunk. bye is the
@@ -176,7 +192,7 @@ func (o *outbox) take(s *stripe) (control []byte, c chunk, bye bool, err error) 
 			o.sent += int64(c.n)
 			o.room.Broadcast()
 			return control, c, false, nil
-		case len(o.queue) == 0 && o.closing:
+		case len(o.queue) == 0 && o.closing && !o.partial:
 			var b [headerSize]byte
 			header{typ: frameBye, number: o.next, total: o.stripes}.put(b[:])
 			return append(control, b[:]...), chunk{}, true, nil

@@ -30,6 +30,7 @@ type Service func(ctx context.Context, l link.Link) error
 const (
 	greetTimeout = 60 * time.Second // for the other side's greeting
 	grace        = 10 * time.Second // for a service whose link has ended
+	hurry        = 500 * time.Millisecond
 )
 
 const usage = `usage: rentop-agent serve SERVICE | join SOCKET | check SHA256 | version
@@ -121,7 +122,7 @@ func serve(ctx context.Context, name string, services map[string]Service) error 
 	}
 	go tidy(h.Program, time.Now()) // ends by itself, or with the process
 
-	l := link.New(first, link.Options{})
+	l := link.New(first, link.Options{Hasty: true})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go doors.admit(l)
@@ -145,8 +146,18 @@ func serve(ctx context.Context, name string, services map[string]Service) error 
 			err = errors.New("ended by a signal")
 		}
 	}
+	signalled := ctx.Err() != nil
 	cancel()
-	return errors.Join(err, l.Close())
+	if !signalled {
+		return errors.Join(err, l.Close())
+	}
+	closed := make(chan struct{})
+	go func() { l.Close(); close(closed) }() // ends with the process
+	select {                                 // whoever sent the signal waits no longer
+	case <-closed:
+	case <-time.After(hurry):
+	}
+	return err
 }
 
 func names(services map[string]Service) []string {
