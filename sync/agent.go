@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	stdsync "sync"
 
 	"rentop/remote"
+	"rentop/remote/agent"
 	"rentop/remote/agent/link"
 	"rentop/sync/far"
 )
@@ -19,9 +21,18 @@ import (
 
 // agentTransport is a Streamer.
 type agentTransport struct {
-	c     *far.Client
-	name  string
-	close func() error // what else ends with it; may be nil
+	name string
+	open func(ctx context.Context) (*helper, error)
+
+	mu stdsync.Mutex // protects h
+	h  *helper
+}
+
+// helper is one that runs.
+type helper struct {
+	c       *far.Client
+	explain func(error) error // adds why it ended
+	close   func() error
 }
 
 var (
@@ -30,17 +41,52 @@ var (
 )
 
 // NewAgent is the transport over a link to a helper that serves far.Serve. It
-// owns the link; close is called after it was ended, and may be nil.
-func NewAgent(l link.Link, close func() error) Streamer {
-	return &agentTransport{c: far.NewClient(l), name: "agent", close: close}
+// owns the link.
+func NewAgent(l link.Link) Streamer {
+	c := far.NewClient(l)
+	return &agentTransport{name: "agent", h: &helper{c: c, explain: func(err error) error { return err }, close: c.Close}}
+}
+
+// openAgent starts the helper on h, where it is put if need be.
+func openAgent(ctx context.Context, h agent.Host, facts *remote.Facts, o agent.Options) (*agentTransport, error) {
+	t := &agentTransport{name: "agent"}
+	t.open = func(ctx context.Context) (*helper, error) {
+		s, err := agent.Open(ctx, h, facts, "sync", o)
+		if err != nil {
+			return nil, err
+		}
+		c := far.NewClient(s.Link())
+		return &helper{c: c, explain: s.Explain, close: func() error { return errors.Join(c.Close(), s.Close()) }}, nil
+	}
+	var err error
+	t.h, err = t.open(ctx)
+	return t, err
+}
+
+// client is the helper; one that has ended is started again.
+func (t *agentTransport) client(ctx context.Context) (*helper, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.h.c.Err() == nil || t.open == nil {
+		return t.h, nil
+	}
+	h, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.h.close()
+	t.h = h
+	return h, nil
 }
 
 func (t *agentTransport) Name() (string, string) { return t.name, "" }
 
 func (t *agentTransport) Close() error {
-	err := t.c.Close()
-	if t.close != nil {
-		err = errors.Join(err, t.close())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.h.close()
+	if errors.Is(err, link.ErrCut) || errors.Is(err, link.ErrClosed) {
+		return nil // whoever it matters to has heard of it
 	}
 	return err
 }
@@ -85,23 +131,36 @@ type plainFailure struct {
 func (e *plainFailure) Error() string { return e.text }
 func (e *plainFailure) Unwrap() error { return e.is }
 
-// whole is an error that ended a call, with what was tried.
-func (t *agentTransport) whole(ctx context.Context, what, root string, err error) error {
+// do makes one call; its error says what was tried.
+func (t *agentTransport) do(ctx context.Context, what, root string, call func(c *far.Client) error) error {
+	h, err := t.client(ctx)
+	if err == nil {
+		err = call(h.c)
+	}
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case h != nil && h.c.Err() != nil:
+		err = h.explain(err)
 	}
 	return fmt.Errorf("%s %s on the instance: %w", what, remote.Clean(root), agentError(err))
 }
 
-func (t *agentTransport) Resolve(ctx context.Context, p string) (string, Entry, error) {
-	abs, e, err := t.c.Resolve(ctx, p)
-	if errors.Is(err, fs.ErrNotExist) {
-		return abs, e, err
+func (t *agentTransport) Resolve(ctx context.Context, p string) (abs string, e Entry, err error) {
+	missing := false
+	err = t.do(ctx, "looking up", p, func(c *far.Client) (err error) {
+		if abs, e, err = c.Resolve(ctx, p); abs != "" && errors.Is(err, fs.ErrNotExist) {
+			missing = true
+			return nil
+		}
+		return err
+	})
+	if missing {
+		err = &fs.PathError{Op: "stat", Path: abs, Err: fs.ErrNotExist}
 	}
-	return abs, e, t.whole(ctx, "looking up", p, err)
+	return abs, e, err
 }
 
 func (t *agentTransport) List(ctx context.Context, root string, emit func(Entry) error) error {
@@ -120,9 +179,18 @@ func (t *agentTransport) WalkRuled(ctx context.Context, root string, r WalkRules
 			bad = append(bad, Failure{Path: remote.Short(p, 300), Err: agentError(err)})
 		}
 	}}
-	ignored, err = t.c.List(ctx, root, w, emit)
+	seen := 0
+	err = t.do(ctx, "listing", root, func(c *far.Client) (err error) {
+		ignored, err = c.List(ctx, root, w, func(e Entry) error {
+			if seen++; seen > maxEntries {
+				return fmt.Errorf("%w: more than %d files; choose a smaller folder", remote.ErrTooLong, maxEntries)
+			}
+			return emit(e)
+		})
+		return err
+	})
 	if err != nil {
-		return ignored, t.whole(ctx, "listing", root, err)
+		return ignored, err
 	}
 	if len(bad) > 0 {
 		return ignored, &ListError{Problems: bad}
@@ -131,19 +199,22 @@ func (t *agentTransport) WalkRuled(ctx context.Context, root string, r WalkRules
 }
 
 func (t *agentTransport) Stat(ctx context.Context, root string, paths []string, emit func(Entry) error) error {
-	return t.whole(ctx, "looking into", root, t.c.Stat(ctx, root, paths, emit))
+	return t.do(ctx, "looking into", root, func(c *far.Client) error { return c.Stat(ctx, root, paths, emit) })
 }
 
 func (t *agentTransport) Hash(ctx context.Context, root string, paths []string, done func(path, sha256 string, err error)) error {
-	return t.whole(ctx, "reading", root, t.c.Hash(ctx, root, paths, func(p string, sum []byte, err error) {
-		done(p, hex.EncodeToString(sum), agentError(err))
-	}))
+	return t.do(ctx, "reading", root, func(c *far.Client) error {
+		return c.Hash(ctx, root, paths, func(p string, sum []byte, err error) { done(p, hex.EncodeToString(sum), agentError(err)) })
+	})
 }
 
 // Space is the room of the file system that holds root.
 func (t *agentTransport) Space(ctx context.Context, root string) (free, total int64, err error) {
-	free, total, err = t.c.Space(ctx, root)
-	return free, total, t.whole(ctx, "asking for the room of", root, err)
+	err = t.do(ctx, "asking for the room of", root, func(c *far.Client) (err error) {
+		free, total, err = c.Space(ctx, root)
+		return err
+	})
+	return free, total, err
 }
 
 // farOps are the helper's names of what it does.
@@ -167,9 +238,9 @@ func (t *agentTransport) Apply(ctx context.Context, root string, actions []Actio
 		}
 		items = append(items, it)
 	}
-	return t.whole(ctx, "changing", root, t.c.Apply(ctx, root, items, func(it far.Item, err error) {
-		done(it.Ref.(Action), agentError(err))
-	}))
+	return t.do(ctx, "changing", root, func(c *far.Client) error {
+		return c.Apply(ctx, root, items, func(it far.Item, err error) { done(it.Ref.(Action), agentError(err)) })
+	})
 }
 
 // options connect a transfer to its meter.
@@ -185,13 +256,17 @@ func options(m Meter, done func(Action, error), retry bool) far.Options {
 
 func (t *agentTransport) Push(ctx context.Context, src, root string, actions <-chan Action, m Meter, done func(Action, error)) error {
 	return t.stream(ctx, actions, done, func(ctx context.Context, items <-chan far.Item, done func(Action, error)) error {
-		return t.whole(ctx, "sending to", root, t.c.Push(ctx, filepath.FromSlash(src), root, items, options(m, done, true)))
+		return t.do(ctx, "sending to", root, func(c *far.Client) error {
+			return c.Push(ctx, filepath.FromSlash(src), root, items, options(m, done, true))
+		})
 	})
 }
 
 func (t *agentTransport) Pull(ctx context.Context, root, dst string, actions <-chan Action, m Meter, done func(Action, error)) error {
 	return t.stream(ctx, actions, done, func(ctx context.Context, items <-chan far.Item, done func(Action, error)) error {
-		return t.whole(ctx, "fetching from", root, t.c.Pull(ctx, root, dst, items, options(m, done, true)))
+		return t.do(ctx, "fetching from", root, func(c *far.Client) error {
+			return c.Pull(ctx, root, dst, items, options(m, done, true))
+		})
 	})
 }
 
@@ -234,13 +309,15 @@ func (t *agentTransport) stream(ctx context.Context, actions <-chan Action, done
 
 func (t *agentTransport) Send(ctx context.Context, src, root string, files []Entry, m Meter, done func(Entry, error)) error {
 	return t.move(ctx, files, m, done, func(ctx context.Context, items <-chan far.Item, o far.Options) error {
-		return t.whole(ctx, "sending to", root, t.c.Push(ctx, filepath.FromSlash(src), root, items, o))
+		return t.do(ctx, "sending to", root, func(c *far.Client) error {
+			return c.Push(ctx, filepath.FromSlash(src), root, items, o)
+		})
 	})
 }
 
 func (t *agentTransport) Fetch(ctx context.Context, root, dst string, files []Entry, m Meter, done func(Entry, error)) error {
 	return t.move(ctx, files, m, done, func(ctx context.Context, items <-chan far.Item, o far.Options) error {
-		return t.whole(ctx, "fetching from", root, t.c.Pull(ctx, root, dst, items, o))
+		return t.do(ctx, "fetching from", root, func(c *far.Client) error { return c.Pull(ctx, root, dst, items, o) })
 	})
 }
 

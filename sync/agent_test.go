@@ -3,15 +3,122 @@
 package sync_test
 
 import (
+	"context"
 	"io"
+	"os"
+	"strings"
 	stdsync "sync"
 	"testing"
+	"time"
 
+	"rentop/remote"
+	"rentop/remote/agent"
 	"rentop/remote/agent/link"
+	"rentop/remote/agent/serve"
+	"rentop/remote/sshtest"
 	"rentop/sync"
 	"rentop/sync/far"
 	"rentop/sync/transporttest"
 )
+
+// TestMain makes this test program a helper, for instances of the tests.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		os.Exit(serve.Main(context.Background(), os.Args[1:], map[string]serve.Service{"sync": far.Serve}))
+	}
+	os.Exit(m.Run())
+}
+
+// ownHelper is this program as the helper.
+func ownHelper(t testing.TB) agent.Options {
+	t.Helper()
+	b, err := agent.FromFile("/proc/self/exe")
+	if err != nil {
+		t.Skipf("/proc is missing: %v", err)
+	}
+	return agent.Options{Binaries: agent.NewBinaries(map[string]*agent.Binary{"amd64": b, "arm64": b})}
+}
+
+// openHelper opens the transport with the helper, and with nothing else.
+func openHelper(t testing.TB, r sync.Remote) sync.Transport {
+	t.Helper()
+	tr, err := sync.OpenWith(t.Context(), r, nil, sync.OpenOptions{Agent: ownHelper(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	if name, why := tr.Name(); name != "agent" {
+		t.Fatalf("opened %q: %s", name, why)
+	}
+	return tr
+}
+
+// TestAgentOverSSH runs the suite with the helper on a real server.
+func TestAgentOverSSH(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	transporttest.Run(t, func(t *testing.T) transporttest.Env {
+		home, err := os.MkdirTemp(s.Home, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Chmod(home, 0o777)
+		tr := openHelper(t, dial(t, s, s.Addr))
+		return transporttest.Env{Transport: moved{tr, home}, Home: home, Exact: true, Small: small(t), Own: own(t, s.Home)}
+	})
+}
+
+// TestWithoutAgent: where the helper cannot be had the transport says why.
+func TestWithoutAgent(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	for _, c := range []struct {
+		o    sync.OpenOptions
+		want string
+	}{
+		{sync.OpenOptions{NoAgent: true}, "switched off"},
+		{sync.OpenOptions{NoAgent: true, WhyNot: "as the configuration says"}, "as the configuration says"},
+		{sync.OpenOptions{Agent: agent.Options{Binaries: agent.NewBinaries(nil)}}, "helper"},
+		{sync.OpenOptions{Agent: agent.Options{Binaries: agent.NewBinaries(map[string]*agent.Binary{"amd64": agent.FromBytes([]byte("#!/bin/false\n"))})}}, "helper"},
+	} {
+		tr, err := sync.OpenWith(t.Context(), dial(t, s, s.Addr), nil, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, why := tr.Name(); !strings.HasPrefix(name, "tar") || !strings.Contains(why, c.want) {
+			t.Errorf("opened %q, which says %q and not %q", name, why, c.want)
+		}
+		tr.Close()
+	}
+}
+
+// TestHelperKilled: what ends the helper is named, and the next call has another.
+func TestHelperKilled(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	r := dial(t, s, s.Addr)
+	tr := openHelper(t, r)
+	home, _, err := tr.Resolve(t.Context(), "~")
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed, err := remote.Output(t.Context(), r, `for d in /proc/[0-9]*; do
+case $(readlink "$d/exe") in "$HOME"/*) kill -9 "${d#/proc/}" && echo "$d";; esac
+done 2>/dev/null; true`)
+	if err != nil || len(killed) == 0 {
+		t.Fatalf("no helper was killed: %v", err)
+	}
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		_, _, err := tr.Resolve(t.Context(), "~")
+		if err != nil && !strings.Contains(err.Error(), "killed") && !strings.Contains(err.Error(), "cut") {
+			t.Errorf("the end was told as %v", err)
+		}
+		if err == nil || time.Now().After(deadline) {
+			break
+		}
+	}
+	if again, _, err := tr.Resolve(t.Context(), "~"); err != nil || again != home {
+		t.Errorf("afterwards: %q, %v", again, err)
+	}
+}
 
 // pipeLink is a link within this process.
 type pipeLink struct {
@@ -85,7 +192,7 @@ func newAgent(t *testing.T) sync.Streamer {
 	here, there := newPipe()
 	served := make(chan error, 1)
 	go func() { served <- far.Serve(t.Context(), there) }()
-	tr := sync.NewAgent(here, nil)
+	tr := sync.NewAgent(here)
 	t.Cleanup(func() {
 		tr.Close()
 		if err := <-served; err != nil {

@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rentop/remote"
+	"rentop/remote/agent"
 )
 
-// This file chooses how to move files: small ones by tar, large ones by SFTP,
-// and whatever is there where one of them is missing.
+// This file chooses how to move files: by the helper; else small ones by tar and
+// large ones by SFTP; and whatever is there where one of them is missing.
 
 // Remote is what a transport needs of an instance; *remote.Conn is one.
 type Remote interface {
@@ -24,11 +25,45 @@ type Remote interface {
 	SFTP(ctx context.Context) (*sftp.Client, error)
 }
 
+// OpenOptions change how an instance's transport is chosen. The zero value
+// prefers the helper.
+type OpenOptions struct {
+	NoAgent bool          // no helper is put there
+	WhyNot  string        // who said so, for the screen; "" with NoAgent is "switched off"
+	Agent   agent.Options // of the helper
+}
+
 // Open looks at what the instance can do and returns the best transport; its
 // Name says what a better one lacked. facts may be nil; facts.SFTP false saves
 // the attempt to open a channel where the probe has found none. An error means
 // that neither commands nor SFTP work there.
 func Open(ctx context.Context, r Remote, facts *remote.Facts) (Transport, error) {
+	return OpenWith(ctx, r, facts, OpenOptions{})
+}
+
+// OpenWith is Open with options.
+func OpenWith(ctx context.Context, r Remote, facts *remote.Facts, o OpenOptions) (Transport, error) {
+	why := ""
+	switch h, can := r.(agent.Host); {
+	case o.NoAgent:
+		if why = o.WhyNot; why == "" {
+			why = "rentop's helper is switched off"
+		}
+	case can:
+		t, err := openAgent(ctx, h, facts, o.Agent)
+		if err == nil {
+			return t, nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		why = remote.Clean(err.Error())
+	}
+	return openPlain(ctx, r, facts, why)
+}
+
+// openPlain is the best transport without the helper; why says why there is none.
+func openPlain(ctx context.Context, r Remote, facts *remote.Facts, why string) (Transport, error) {
 	t, execErr := probe(ctx, r)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -49,14 +84,15 @@ func Open(ctx context.Context, r Remote, facts *remote.Facts) (Transport, error)
 	switch {
 	case execErr == nil && sftpErr == nil:
 		a := &autoTransport{tar: newTar(r, t), sftp: s}
+		a.tar.why = why
 		s.sh = &a.tar.shell
 		return a, nil
 	case execErr == nil:
 		a := &autoTransport{tar: newTar(r, t)}
-		a.tar.why = "no SFTP on the instance: large files travel through one stream"
+		a.tar.why = join(why, "no SFTP on the instance: large files travel through one stream")
 		return a, nil
 	case sftpErr == nil:
-		s.why = "commands cannot run as needed (" + remote.Clean(execErr.Error()) + "): nothing is compressed, and each file is read back to verify it"
+		s.why = join(why, "commands cannot run as needed ("+remote.Clean(execErr.Error())+"): nothing is compressed, and each file is read back to verify it")
 		return s, nil
 	}
 	return nil, fmt.Errorf("no way to move files: %w; and %w", execErr, sftpErr)
