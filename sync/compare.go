@@ -20,12 +20,7 @@ func Compare(src, dst []Entry, o Options) *Plan {
 	p := &Plan{}
 	g := &gathered{}
 	c := newComparer(o, g.add)
-	c.unchanged = func(e Entry) {
-		p.Unchanged++
-		if e.Mode.IsRegular() {
-			p.same = append(p.same, e)
-		}
-	}
+	c.unchanged = func(Entry) { p.Unchanged++ }
 	if err := c.merge(sorted(src), sorted(dst)); err != nil {
 		panic("sync: sorted listings are out of order: " + err.Error()) // a listing in memory has no other error
 	}
@@ -72,7 +67,11 @@ type comparer struct {
 	o         Options
 	out       func(Action) // in an order in which they can be done
 	unchanged func(Entry)  // files and symlinks that are there already, as the source has them
-	all       func() bool  // whether the destination is read to its end although the source has ended; nil: it is not, unless Delete
+	// ask takes a file of equal size about which its time says nothing, or is not to
+	// decide; whoever takes it calls settle later. nil: the time decides.
+	ask   func(e, there Entry) error
+	ended func()      // the destination has been seen whole; may be nil
+	all   func() bool // read the destination to its end although the source has ended; nil: only with Delete
 
 	src, dst *feed
 	open     []level // the folders above what is looked at
@@ -82,6 +81,7 @@ type comparer struct {
 	singles  int // of the replaced, those with nothing in them
 	cleared  int // entries of folders that something else replaces
 	skipped  map[string]bool
+	err      error // of ask
 }
 
 // level is an open folder.
@@ -111,7 +111,13 @@ func (c *comparer) merge(src, dst *feed) error {
 	c.src, c.dst = src, dst
 	for {
 		s, d := src.peek(), dst.peek()
+		if d == nil && dst.err == nil && c.ended != nil {
+			c.ended()
+			c.ended = nil
+		}
 		switch {
+		case c.err != nil:
+			return c.err
 		case s == nil && d == nil:
 			c.close(0)
 			return errOr(src.err, dst.err)
@@ -231,18 +237,24 @@ func (c *comparer) one(e, there Entry, exists bool) {
 			c.unchanged(e)
 		}
 	default:
-		c.file(e, there, exists)
+		c.file(e, there, exists, false)
 	}
 }
 
 // timeDiffers is why a file of equal size is sent where nobody looks at its content.
 const timeDiffers = "time differs"
 
-func (c *comparer) file(e, there Entry, exists bool) {
+func (c *comparer) file(e, there Entry, exists, asked bool) {
 	why := "new"
 	if exists {
-		hashed := c.o.Checksum && e.SHA256 != "" && there.SHA256 != ""
+		hashed := (c.o.Checksum || asked) && e.SHA256 != "" && there.SHA256 != ""
 		later := !tree.SameTime(e.ModTime, there.ModTime)
+		if c.ask != nil && !asked && e.Size == there.Size && (later || c.o.Checksum) {
+			if err := c.ask(e, there); c.err == nil {
+				c.err = err
+			}
+			return
+		}
 		switch {
 		case e.Size != there.Size:
 			why = "size differs"
@@ -271,6 +283,9 @@ func (c *comparer) file(e, there Entry, exists bool) {
 	}
 	c.out(Action{Op: Send, Entry: e, Why: why})
 }
+
+// settle plans for a file that ask had taken. SHA256 of both decides where it is set.
+func (c *comparer) settle(e, there Entry) { c.file(e, there, true, true) }
 
 // cannot says why the destination cannot hold e.
 func (c *comparer) cannot(e Entry, in *level) string {

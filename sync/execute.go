@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,48 +24,37 @@ func Execute(ctx context.Context, t Transport, p *Plan, report func(Progress)) (
 	if p.Refused != nil {
 		return nil, p.Refused
 	}
-	x := &execution{t: t, p: p, tr: newTracker(t, p.spec.now, report)}
-	x.res.Transport, _ = t.Name()
-	x.res.Unchanged = p.Unchanged
 	start := p.spec.now()
-	err := x.run(ctx)
-	x.tr.stage("done")
-	x.tr.stop()
-	x.res.Wire, x.res.Kept, x.res.Reused = x.tr.wire.Load(), x.tr.kept.Load(), x.tr.reused.Load()
-	x.res.Took = p.spec.now().Sub(start) + p.took
-	slices.SortFunc(x.res.Sent, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	if rerr := x.remember(); err == nil {
-		err = rerr
-	}
-	return &x.res, err
+	at := sides{local: p.local, remote: p.remote, fresh: p.newRoot}
+	x := newExecution(t, p.spec, at, newTracker(t, p.spec.now, report))
+	x.res.Unchanged = p.Unchanged
+	err := x.carryOut(ctx, p)
+	return x.end(p.spec.now().Sub(start)+p.took, err)
 }
 
+// execution changes the destination.
 type execution struct {
+	*outcome
 	t   Transport
-	p   *Plan
-	tr  *tracker
-	res Result
+	at  sides
 	dst *os.Root // of a pull
 }
 
-func (x *execution) fail(p string, err error) {
-	x.res.Failed = append(x.res.Failed, Failure{Path: p, Err: err})
-	x.tr.failed.Add(1)
+func newExecution(t Transport, s Spec, at sides, tr *tracker) *execution {
+	return &execution{outcome: newOutcome(t, s, at, tr), t: t, at: at}
 }
 
-func (x *execution) run(ctx context.Context) error {
-	by := map[Op][]Action{}
+func (x *execution) carryOut(ctx context.Context, p *Plan) error {
 	var files int64
-	for _, a := range x.p.Actions {
-		by[a.Op] = append(by[a.Op], a)
-		if a.Op == Send {
+	for _, a := range p.Actions {
+		switch a.Op {
+		case Send:
 			files++
-		}
-		if a.Op == Skip {
-			x.fail(a.Entry.Path, errors.New(a.Why))
+		case Skip:
+			x.skipped(a)
 		}
 	}
-	x.tr.total(files, x.p.Bytes)
+	x.tr.total(files, p.Bytes)
 	x.tr.stage("send")
 	if err := x.root(ctx); err != nil {
 		return err
@@ -74,43 +62,64 @@ func (x *execution) run(ctx context.Context) error {
 	if x.dst != nil {
 		defer x.dst.Close()
 	}
-	if err := x.clean(ctx); err != nil {
+	if err := x.clean(ctx, p.litter); err != nil {
 		return err
 	}
+	bin := x.bin(p.trash)
+	if err := bin.makeRoom(ctx, p.Bytes); err != nil {
+		return err
+	}
+	do := x.phases
+	if st, streams := optional[Streamer](x.t); streams {
+		do = func(ctx context.Context, p *Plan, bin *trashBin) error { return x.flowing(ctx, st, p, bin) }
+	}
+	if err := do(ctx, p, bin); err != nil {
+		return err
+	}
+	if p.spec.Verify {
+		return x.verify(ctx, p.files)
+	}
+	return nil
+}
+
+// phases does one kind of action after the other, over a transport that takes
+// lists.
+func (x *execution) phases(ctx context.Context, p *Plan, bin *trashBin) error {
+	by := map[Op][]Action{}
+	for _, a := range p.Actions {
+		by[a.Op] = append(by[a.Op], a)
+	}
 	for _, step := range []func() error{
-		func() error { return x.apply(ctx, by[Delete]) },
-		func() error { return x.apply(ctx, by[Mkdir]) },
+		func() error { return x.remove(ctx, by[Delete], bin, false) },
+		func() error { return x.change(ctx, by[Mkdir], x.did) },
 		func() error { return x.send(ctx, by[Send]) },
-		func() error { return x.apply(ctx, by[Link]) },
-		func() error { return x.apply(ctx, slices.Concat(by[Attr], narrow(by[Mkdir]))) },
-		func() error { return x.deletes(ctx) },
+		func() error { return x.change(ctx, by[Link], x.did) },
+		func() error { return x.change(ctx, slices.Concat(by[Attr], narrow(by[Mkdir])), x.did) },
+		func() error { return x.remove(ctx, x.removable(p), bin, true) },
 	} {
 		if err := step(); err != nil {
 			return err
 		}
-	}
-	if x.p.spec.Verify {
-		return x.verify(ctx)
 	}
 	return nil
 }
 
 // root makes the destination's folder and opens it.
 func (x *execution) root(ctx context.Context) (err error) {
-	if x.p.spec.Direction == Pull {
-		if err := os.MkdirAll(x.p.local, 0o755); err != nil {
+	if x.s.Direction == Pull {
+		if err := os.MkdirAll(x.at.local, 0o755); err != nil {
 			return err
 		}
-		x.dst, err = os.OpenRoot(x.p.local)
+		x.dst, err = os.OpenRoot(x.at.local)
 		return err
 	}
-	if !x.p.newRoot {
+	if !x.at.fresh {
 		return nil
 	}
 	if _, here := x.t.(Local); here {
-		return os.MkdirAll(filepath.FromSlash(x.p.remote), 0o755)
+		return os.MkdirAll(filepath.FromSlash(x.at.remote), 0o755)
 	}
-	a := Action{Op: Mkdir, Entry: Entry{Path: strings.TrimPrefix(x.p.remote, "/"), Mode: fs.ModeDir | 0o755}}
+	a := Action{Op: Mkdir, Entry: Entry{Path: strings.TrimPrefix(x.at.remote, "/"), Mode: fs.ModeDir | 0o755}}
 	if a.Entry.Path == "" {
 		return nil
 	}
@@ -119,15 +128,15 @@ func (x *execution) root(ctx context.Context) (err error) {
 		return err
 	}
 	if failed != nil {
-		return fmt.Errorf("making %s on the instance: %w", remote.Clean(x.p.remote), failed)
+		return fmt.Errorf("making %s on the instance: %w", remote.Clean(x.at.remote), failed)
 	}
 	return nil
 }
 
 // clean removes what killed runs left behind.
-func (x *execution) clean(ctx context.Context) error {
+func (x *execution) clean(ctx context.Context, litter []Entry) error {
 	var acts []Action
-	for _, e := range x.p.litter {
+	for _, e := range litter {
 		acts = append(acts, Action{Op: Delete, Entry: e})
 	}
 	return x.change(ctx, acts, func(Action, error) {}) // what stays harms nothing
@@ -137,13 +146,16 @@ func (x *execution) clean(ctx context.Context) error {
 func narrow(mkdirs []Action) []Action {
 	var out []Action
 	for _, a := range mkdirs {
-		if a.Entry.Mode.Perm()&0o700 != 0o700 {
+		if closed(a.Entry) {
 			out = append(out, Action{Op: Attr, Entry: a.Entry})
 		}
 	}
 	slices.Reverse(out)
 	return out
 }
+
+// closed says whether a folder's own owner may not write into it.
+func closed(e Entry) bool { return e.Mode.IsDir() && e.Mode.Perm()&0o700 != 0o700 }
 
 // change applies actions at the destination.
 func (x *execution) change(ctx context.Context, actions []Action, done func(Action, error)) error {
@@ -153,28 +165,14 @@ func (x *execution) change(ctx context.Context, actions []Action, done func(Acti
 	if x.dst != nil {
 		return applyLocal(ctx, x.dst, actions, done)
 	}
-	return x.t.Apply(ctx, x.p.remote, actions, done)
-}
-
-func (x *execution) apply(ctx context.Context, actions []Action) error {
-	return x.change(ctx, actions, func(a Action, err error) {
-		if err != nil {
-			x.fail(a.Entry.Path, fmt.Errorf("%s: %w", a.Op, err))
-		}
-	})
+	return x.t.Apply(ctx, x.at.remote, actions, done)
 }
 
 // send moves the files; those that changed meanwhile are tried once more.
 func (x *execution) send(ctx context.Context, acts []Action) error {
 	files := make([]Entry, 0, len(acts))
 	for _, a := range acts {
-		e := a.Entry
-		if there, ok := x.p.changed[e.Path]; ok && x.noModes() {
-			e.Mode = there.Mode // keep the executable bit that Windows cannot know (mutagen#35)
-		} else if x.noModes() {
-			e.Mode = 0o644
-		}
-		files = append(files, e)
+		files = append(files, a.Entry)
 	}
 	again, err := x.move(ctx, files, true)
 	if err != nil || len(again) == 0 {
@@ -187,8 +185,6 @@ func (x *execution) send(ctx context.Context, acts []Action) error {
 	return err
 }
 
-func (x *execution) noModes() bool { return filepath.Separator == '\\' }
-
 // move sends or fetches; it returns what is worth another try.
 func (x *execution) move(ctx context.Context, files []Entry, retry bool) (again []Entry, err error) {
 	if len(files) == 0 {
@@ -197,26 +193,24 @@ func (x *execution) move(ctx context.Context, files []Entry, retry bool) (again 
 	done := func(e Entry, err error) {
 		switch {
 		case err == nil:
-			x.res.Sent = append(x.res.Sent, e)
-			x.res.Bytes += e.Size
-			x.tr.files.Add(1)
+			x.placed(e)
 		case retry && (errors.Is(err, ErrChanged) || errors.Is(err, ErrDiffers)):
 			again = append(again, e)
 		default:
 			x.fail(e.Path, err)
 		}
 	}
-	if x.p.spec.Direction == Push {
-		err = x.t.Send(ctx, x.p.local, x.p.remote, files, x.tr, done)
+	if x.s.Direction == Push {
+		err = x.t.Send(ctx, x.at.local, x.at.remote, files, x.tr, done)
 	} else {
-		err = x.t.Fetch(ctx, x.p.remote, x.p.local, files, x.tr, done)
+		err = x.t.Fetch(ctx, x.at.remote, x.at.local, files, x.tr, done)
 	}
 	return again, err
 }
 
 // look reads the state of changed sources again.
 func (x *execution) look(ctx context.Context, files []Entry) ([]Entry, error) {
-	if x.p.spec.Direction == Push {
+	if x.s.Direction == Push {
 		return files, nil // opened and measured anew when sent
 	}
 	byPath := map[string]Entry{}
@@ -226,7 +220,7 @@ func (x *execution) look(ctx context.Context, files []Entry) ([]Entry, error) {
 		paths = append(paths, e.Source())
 	}
 	var out []Entry
-	err := x.t.Stat(ctx, x.p.remote, paths, func(now Entry) error {
+	err := x.t.Stat(ctx, x.at.remote, paths, func(now Entry) error {
 		if e, ok := byPath[now.Path]; ok && now.Mode.IsRegular() {
 			e.Size, e.ModTime, e.Mode = now.Size, now.ModTime, now.Mode
 			out = append(out, e)
@@ -240,39 +234,36 @@ func (x *execution) look(ctx context.Context, files []Entry) ([]Entry, error) {
 	return out, err
 }
 
-// deletes does --delete, unless something failed: a tree that is not whole is
+// removable are p's deletes, unless something failed: a tree that is not whole is
 // no reason to remove anything.
-func (x *execution) deletes(ctx context.Context) error {
-	if len(x.p.Deletes) == 0 {
+func (x *execution) removable(p *Plan) []Action {
+	if n := x.res.FailedAll; n > 0 && len(p.Deletes) > 0 {
+		x.fail(".", fmt.Errorf("%d entries were not deleted, since %d others failed; run it again", len(p.Deletes), n))
 		return nil
 	}
-	if n := len(x.res.Failed); n > 0 {
-		x.fail(".", fmt.Errorf("%d entries were not deleted, since %d others failed; run it again", len(x.p.Deletes), n))
-		return nil
-	}
-	return x.change(ctx, x.p.Deletes, func(a Action, err error) {
-		if err != nil {
-			x.fail(a.Entry.Path, fmt.Errorf("delete: %w", err))
-		} else {
-			x.res.Deleted = append(x.res.Deleted, a.Entry.Path)
-		}
-	})
+	return p.Deletes
 }
 
-// remember tells the record what is on both sides now.
-func (x *execution) remember() error {
-	if x.p.spec.Record == nil || len(x.res.Sent) == 0 {
+// remove does deletes, through the trash where there is one. listed says that the
+// result names them.
+func (x *execution) remove(ctx context.Context, acts []Action, bin *trashBin, listed bool) error {
+	if len(acts) == 0 {
 		return nil
 	}
-	now := x.p.spec.now()
-	rows := make([]Recorded, 0, len(x.res.Sent))
-	for _, e := range x.res.Sent {
-		far, near := e.Path, e.Source()
-		if x.p.spec.Direction == Pull {
-			far, near = e.Source(), e.Path
-		}
-		rows = append(rows, Recorded{Remote: path.Join(x.p.remote, far), Local: filepath.Join(x.p.local, filepath.FromSlash(near)),
-			Size: e.Size, ModTime: e.ModTime, SHA256: e.SHA256, At: now})
+	if err := x.change(ctx, bin.instead(acts), x.removed(listed)); err != nil || !listed {
+		return err
 	}
-	return x.p.spec.Record.Add(rows)
+	return bin.forgetOld(ctx)
+}
+
+// removed hears of deletes and of moves into the trash.
+func (x *execution) removed(listed bool) func(Action, error) {
+	return func(a Action, err error) {
+		switch {
+		case err != nil:
+			x.fail(a.Entry.Path, fmt.Errorf("delete: %w", err))
+		case listed && a.Op != Mkdir:
+			x.res.Deleted = append(x.res.Deleted, a.Entry.Path)
+		}
+	}
 }

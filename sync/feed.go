@@ -103,3 +103,9 @@ func (f *feed) take() Entry {
 	f.batch = f.batch[1:]
 	return e
 }
+
+// drain waits for a walk whose context has ended.
+func (f *feed) drain() {
+	for range f.ch {
+	}
+}

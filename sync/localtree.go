@@ -52,7 +52,31 @@ func applyOne(root *os.Root, a Action) error {
 		}
 		return nil
 	}
+	if a.Op == Move {
+		return moveLocal(root, name, filepath.FromSlash(a.To))
+	}
 	return fmt.Errorf("cannot %s here", a.Op)
+}
+
+// moveLocal renames to a free place, whose folders are made.
+func moveLocal(root *os.Root, from, to string) error {
+	if _, err := root.Lstat(from); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if _, err := root.Lstat(to); err == nil {
+		return fs.ErrExist
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if dir := filepath.Dir(to); dir != "." {
+		if err := root.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return root.Rename(from, to)
 }
 
 // linkLocal replaces a file or symlink by a symlink in one step.

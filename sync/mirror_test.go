@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rentop/sync/tree"
 )
 
 // watched is a mirror over a folder of this machine, with its watcher.
@@ -79,7 +81,7 @@ func (x *watched) write(name, text string) {
 	}
 }
 
-// treeOf is a folder as text; what skip says is left out.
+// treeOf is a folder as text; the trash and what skip says are left out.
 func treeOf(t *testing.T, root string, skip func(p string, dir bool) bool) string {
 	t.Helper()
 	var out []string
@@ -92,7 +94,7 @@ func treeOf(t *testing.T, root string, skip func(p string, dir bool) bool) strin
 		if rel == "." {
 			return nil
 		}
-		if skip != nil && skip(rel, d.IsDir()) {
+		if rel == tree.TrashDir || skip != nil && skip(rel, d.IsDir()) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}

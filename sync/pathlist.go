@@ -10,6 +10,7 @@ import "encoding/binary"
 type pathList struct {
 	text []byte
 	n    int
+	size int64 // of all files
 	last string
 }
 
@@ -27,6 +28,7 @@ func (l *pathList) add(e Entry) {
 	l.text = binary.AppendUvarint(l.text, uint64(e.Size))
 	l.last = e.Path
 	l.n++
+	l.size += e.Size
 }
 
 // all reads the list: Path, From and Size are set.

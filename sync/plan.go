@@ -42,9 +42,7 @@ type Plan struct {
 	remote  string // absolute
 	newRoot bool   // the destination folder is not there yet
 	litter  []Entry
-	changed map[string]Entry
-	same    []Entry
-	trash   bool      // the destination holds one
+	trash   *Entry    // the destination's, nil where it has none
 	files   *pathList // with Verify: all regular files that are to be equal afterwards
 	took    time.Duration
 }

@@ -20,7 +20,7 @@ type tracker struct {
 	report func(Progress)
 	now    func() time.Time
 
-	bytes, wire, files, failed, kept, reused atomic.Int64
+	bytes, wire, files, failed, kept, reused, seen atomic.Int64
 
 	mu      stdsync.Mutex // protects p, samples; never held while reporting
 	p       Progress
@@ -89,13 +89,28 @@ func (t *tracker) total(files, bytes int64) {
 	t.p.FilesAll, t.p.BytesAll = files, bytes
 }
 
+// more adds to what is to be done, while it is not known how much that is.
+func (t *tracker) more(files, bytes int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.p.FilesAll += files
+	t.p.BytesAll = max(t.p.BytesAll+bytes, t.p.BytesAll)
+}
+
+// growing says whether more is called.
+func (t *tracker) growing(is bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.p.Growing = is
+}
+
 // reset forgets what was counted while planning.
 func (t *tracker) reset() {
 	t.bytes.Store(0)
 	t.files.Store(0)
 }
 
-func (t *tracker) scanned(n int64) { t.files.Add(n) }
+func (t *tracker) scanned(n int64) { t.seen.Add(n) }
 func (t *tracker) Content(n int64) { t.bytes.Add(n) }
 func (t *tracker) Wire(n int64)    { t.wire.Add(n) }
 func (t *tracker) Kept(n int64)    { t.kept.Add(n) }
@@ -128,6 +143,9 @@ func (t *tracker) snapshot() Progress {
 	defer t.mu.Unlock()
 	p := t.p
 	p.Files, p.Bytes, p.Wire, p.Reused = t.files.Load(), t.bytes.Load(), t.wire.Load(), t.reused.Load()
+	if p.Stage == "scan" || p.Stage == "plan" {
+		p.Files = t.seen.Load()
+	}
 	p.FailedSoon = int(t.failed.Load())
 	if p.BytesAll > 0 && p.Bytes > p.BytesAll {
 		p.Bytes = p.BytesAll // a file that changed is sent twice
@@ -139,7 +157,9 @@ func (t *tracker) snapshot() Progress {
 	first := t.samples[0]
 	if d := now.Sub(first.at); d >= 2*reportEvery && p.Bytes > first.bytes {
 		p.Rate = float64(p.Bytes-first.bytes) / d.Seconds()
-		p.Left = time.Duration(float64(p.BytesAll-p.Bytes) / p.Rate * float64(time.Second)).Round(time.Second)
+		if !p.Growing {
+			p.Left = time.Duration(float64(p.BytesAll-p.Bytes) / p.Rate * float64(time.Second)).Round(time.Second)
+		}
 	}
 	return p
 }

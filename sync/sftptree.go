@@ -58,7 +58,7 @@ func (t *sftpTransport) List(ctx context.Context, root string, emit func(Entry) 
 				if err != nil {
 					return err
 				}
-				if e.Mode.IsDir() && !refused {
+				if e.Mode.IsDir() && !refused && fi.Name() != tree.TrashDir {
 					if !g.TryGo(func() error { return walk(p) }) {
 						if err := walk(p); err != nil {
 							return err
@@ -284,7 +284,29 @@ func sftpApply(c *sftp.Client, root string, a Action) error {
 		}
 		return nil
 	}
+	if a.Op == Move {
+		return sftpMove(c, name, path.Join(root, a.To))
+	}
 	return fmt.Errorf("cannot %s over SFTP", a.Op)
+}
+
+// sftpMove renames to a free place, whose folders are made.
+func sftpMove(c *sftp.Client, from, to string) error {
+	if _, err := c.Lstat(from); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if _, err := c.Lstat(to); err == nil {
+		return fs.ErrExist
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := c.MkdirAll(path.Dir(to)); err != nil {
+		return err
+	}
+	return c.Rename(from, to)
 }
 
 // removeFile is Remove for what must not be a folder.

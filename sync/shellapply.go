@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 
 	"rentop/remote"
+	"rentop/sync/tree"
 )
 
 // This file changes a tree by a generated sh program that goes to the instance
@@ -29,6 +31,14 @@ l() { if [ -d "$2" ] && [ ! -L "$2" ]; then echo 'a folder is in its place'; ret
 m() { (cd "$1" && mv -f -- "$2" ..); }
 r() { [ -e "$1" ] || [ -L "$1" ] || return 0; rmdir -- "$1"; }
 d() { touch -m -d "$1" -- "$2"; }
+v() {
+[ -e "$1" ] || [ -L "$1" ] || return 0
+if [ -e "$2" ] || [ -L "$2" ]; then echo 'something is in its place'; return 1; fi
+case $2 in ./*/*) [ -d "${2%/*}" ] || mkdir -p -m 0700 -- "${2%/*}" || return 1;; esac
+mv -- "$1" "$2"
+}
+g() { b=$1; shift; [ -d "$b" ] || mkdir -p -m 0700 -- "$b" && mv -- "$@" "$b"/; }
+k() { v "$2" "$1/${2##*/}"; }
 `
 
 // group runs one command over several paths; on failure each path alone, by
@@ -183,6 +193,8 @@ func (s *shell) apply(ctx context.Context, root string, actions []Action, done f
 		each := cmd
 		if cmd == "rmdir --" {
 			each = "r"
+		} else if rest, ok := strings.CutPrefix(cmd, "g "); ok {
+			each = "k " + rest
 		}
 		p.group(cmd, each, words)
 		for ; first < i; first++ {
@@ -224,6 +236,11 @@ func applyCommand(a Action) string {
 		return fmt.Sprintf("mkdir -p -m %04o --", a.Entry.Mode.Perm()|0o700)
 	case Attr:
 		return "chmod " + perm + " --"
+	case Move:
+		// Into the trash many go at once: its folders are new, so that none is in their place.
+		if dir := path.Dir(a.To); path.Base(a.To) == path.Base(a.Entry.Path) && strings.HasPrefix(dir, tree.TrashDir+"/") {
+			return "g " + word(dir)
+		}
 	}
 	return ""
 }
@@ -232,6 +249,8 @@ func (p *program) single(a Action) {
 	switch a.Op {
 	case Link:
 		fmt.Fprintf(&p.b, "t %d l %s %s\n", p.steps, remote.Quote(a.Entry.Target), word(a.Entry.Path))
+	case Move:
+		fmt.Fprintf(&p.b, "t %d v %s %s\n", p.steps, word(a.Entry.Path), word(a.To))
 	default:
 		fmt.Fprintf(&p.b, "t %d false\n", p.steps)
 	}

@@ -110,9 +110,10 @@ printf '%s\0%s\0%s\0' "$p" "$t" "$r"`
 
 func (s *shell) List(ctx context.Context, root string, emit func(Entry) error) error {
 	m := marker()
-	find := "find . -mindepth 1 -printf '%y %s %m %T@ %p\\0%l\\0'; printf 'E %d\\0\\0' $?"
+	const trash = `\( ! -name ` + tree.TrashDir + ` -o -prune \)` // is named and not gone into
+	find := "find . -mindepth 1 " + trash + " -printf '%y %s %m %T@ %p\\0%l\\0'; printf 'E %d\\0\\0' $?"
 	if !s.gnuFind {
-		find = "find . -mindepth 1 -exec " + busyStat(m) + " {} +; printf 'E%d" + m + "\\n' $?"
+		find = "find . -mindepth 1 " + trash + " -exec " + busyStat(m) + " {} +; printf 'E%d" + m + "\\n' $?"
 	}
 	return s.listing(ctx, root, enter(root)+"{ "+find+"; } | "+s.pack(), m, nil, true, emit)
 }

@@ -120,6 +120,9 @@ func (p Progress) String() string {
 		return fmt.Sprintf("%s: %d seen", p.Stage, p.Files) // how many there are is not known yet
 	}
 	s := fmt.Sprintf("%s %d/%d files, %s of %s", p.Stage, p.Files, p.FilesAll, Size(p.Bytes), Size(p.BytesAll))
+	if p.Growing {
+		s += " so far"
+	}
 	if p.Rate > 0 {
 		s += fmt.Sprintf(", %s/s", Size(int64(p.Rate)))
 	}

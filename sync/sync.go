@@ -5,9 +5,7 @@
 // knows what must move and why, the transport only how.
 //
 //	t, err := sync.Open(ctx, conn, facts)
-//	p, err := sync.MakePlan(ctx, t, sync.Spec{Direction: sync.Push, Local: ".", Remote: "~/project"}, report)
-//	fmt.Print(p)
-//	r, err := sync.Execute(ctx, t, p, report)
+//	r, err := sync.Transfer(ctx, t, sync.Spec{Direction: sync.Push, Local: ".", Remote: "~/project"}, nil, report)
 //
 // A file has under its final name the old content or the whole new one, and its
 // SHA-256 was compared between the two sides before it got it (a pull by SFTP
@@ -71,6 +69,7 @@ type Progress struct {
 	FilesAll   int64
 	Bytes      int64 // of file contents done (resumed ones included)
 	BytesAll   int64
+	Growing    bool  // FilesAll and BytesAll are what was found so far
 	Wire       int64 // bytes that crossed the connection
 	Reused     int64 // of Bytes, what the destination had already and was not sent (delta, resumed)
 	Current    string
@@ -90,10 +89,12 @@ type Failure struct {
 
 // Result is what a transfer did.
 type Result struct {
-	Sent      []Entry // with SHA256 as it was computed while moving
+	Files     int64   // that were moved
+	Sent      []Entry // the first 1000 of them, with SHA256 as it was computed while moving
 	Deleted   []string
 	Unchanged int64
-	Failed    []Failure
+	FailedAll int64
+	Failed    []Failure // the first 10 000 of them
 	Bytes     int64
 	Kept      int64 // of large files that did not arrive whole: what the next run does not move again
 	Wire      int64

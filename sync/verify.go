@@ -9,25 +9,56 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
-// This file proves: it reads every file of a plan again on both sides.
+// This file proves: it reads every file of a transfer again on both sides.
 
-func (x *execution) verify(ctx context.Context) error {
+// Files are read in batches of at most so many, one side beside the other.
+const (
+	verifyFiles = 4096
+	verifyBytes = 1 << 30
+)
+
+func (x *execution) verify(ctx context.Context, files *pathList) error {
 	x.tr.stage("verify")
-	files := slices.Concat(x.p.same, x.res.Sent)
-	slices.SortFunc(files, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	var all int64
-	for _, e := range files {
-		all += e.Size
-	}
 	x.tr.reset()
-	x.tr.total(int64(len(files)), all)
+	x.tr.total(int64(files.n), files.size)
+	x.res.Verified = x.res.FailedAll == 0
+	var manifest *bufio.Writer
+	if x.s.Manifest != nil {
+		manifest = bufio.NewWriter(x.s.Manifest)
+	}
+	var batch []Entry
+	size := int64(0)
+	flush := func() error {
+		err := x.verifyBatch(ctx, batch, manifest)
+		batch, size = batch[:0], 0
+		return err
+	}
+	for e := range files.all {
+		if x.failed[e.Path] {
+			continue // named already
+		}
+		batch = append(batch, e)
+		if size += e.Size; len(batch) == verifyFiles || size >= verifyBytes {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := flush(); err != nil || manifest == nil {
+		return err
+	}
+	return manifest.Flush()
+}
+
+func (x *execution) verifyBatch(ctx context.Context, files []Entry, manifest *bufio.Writer) error {
+	if len(files) == 0 {
+		return nil
+	}
 	far := make([]string, len(files))
 	for i, e := range files {
-		if far[i] = e.Path; x.p.spec.Direction == Pull {
+		if far[i] = e.Path; x.s.Direction == Pull {
 			far[i] = e.Source()
 		}
 	}
@@ -37,7 +68,7 @@ func (x *execution) verify(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		remoteDone <- x.t.Hash(ctx, x.p.remote, far, func(_, sum string, err error) {
+		remoteDone <- x.t.Hash(ctx, x.at.remote, far, func(_, sum string, err error) {
 			farSums[n], farErrs[n] = sum, err
 			n++
 		})
@@ -45,18 +76,16 @@ func (x *execution) verify(ctx context.Context) error {
 	nearSums, nearErrs := make([]string, len(files)), make([]error, len(files))
 	for i, e := range files {
 		near := e.Path
-		if x.p.spec.Direction == Push {
+		if x.s.Direction == Push {
 			near = e.Source()
 		}
 		x.tr.Current(e.Path)
-		nearSums[i], nearErrs[i] = hashFile(ctx, filepath.Join(x.p.local, filepath.FromSlash(near)), x.tr)
+		nearSums[i], nearErrs[i] = x.s.sumHere(ctx, filepath.Join(x.at.local, filepath.FromSlash(near)), x.tr)
 		x.tr.files.Add(1)
 	}
 	if err := <-remoteDone; err != nil {
 		return fmt.Errorf("verifying: %w", err)
 	}
-	ok := len(x.res.Failed) == 0
-	var manifest []Entry
 	for i, e := range files {
 		var err error
 		switch {
@@ -69,15 +98,12 @@ func (x *execution) verify(ctx context.Context) error {
 		}
 		if err != nil {
 			x.fail(e.Path, fmt.Errorf("verify: %w", err))
-			ok = false
+			x.res.Verified = false
 			continue
 		}
-		e.SHA256 = nearSums[i]
-		manifest = append(manifest, e)
-	}
-	x.res.Verified = ok
-	if x.p.spec.Manifest != nil {
-		return WriteManifest(x.p.spec.Manifest, manifest)
+		if e.SHA256 = nearSums[i]; manifest != nil {
+			writeSum(manifest, e)
+		}
 	}
 	return nil
 }
@@ -89,13 +115,37 @@ func WriteManifest(w io.Writer, entries []Entry) error {
 		if e.SHA256 == "" || !e.Mode.IsRegular() {
 			continue
 		}
-		name := escapeSumName(e.Path)
-		if name != e.Path {
-			b.WriteByte('\\')
-		}
-		fmt.Fprintf(b, "%s  %s\n", e.SHA256, name)
+		writeSum(b, e)
 	}
 	return b.Flush()
+}
+
+// writeSum writes one line; the writer remembers its error.
+func writeSum(b *bufio.Writer, e Entry) {
+	name := escapeSumName(e.Path)
+	if name != e.Path {
+		b.WriteByte('\\')
+	}
+	fmt.Fprintf(b, "%s  %s\n", e.SHA256, name)
+}
+
+// sumHere is hashFile, but for what Hashes knows.
+func (s *Spec) sumHere(ctx context.Context, name string, m Meter) (string, error) {
+	before, err := os.Lstat(name)
+	if err != nil || s.Hashes == nil {
+		return hashFile(ctx, name, m)
+	}
+	if sum, known := s.Hashes.Lookup(name, before); known {
+		if m != nil {
+			m.Content(before.Size())
+		}
+		return sum, nil
+	}
+	sum, err := hashFile(ctx, name, m)
+	if after, serr := os.Lstat(name); err == nil && serr == nil && os.SameFile(before, after) && before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()) {
+		s.Hashes.Put(name, after, sum)
+	}
+	return sum, err
 }
 
 // hashFile is the SHA-256 of a local file; m may be nil.

@@ -213,7 +213,10 @@ func (g *Ignore) judge(p string, isDir, only bool) verdict {
 	return leftOut
 }
 
-// reaches says whether an include may name something below the folder p.
+// Reaches says whether an include may name something below the folder p, so that
+// a walk goes into it although it is left out.
+func (g *Ignore) Reaches(p string) bool { return g != nil && g.reaches(p) }
+
 func (g *Ignore) reaches(p string) bool {
 	for _, glob := range g.reach {
 		rest, fits := p, true
