@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -153,6 +154,12 @@ func TestProbe(t *testing.T) {
 			}
 		}
 	}
+	// A header in front is no reason to miss what follows.
+	w := weights(rng, BF16, 500_000)
+	block := append(bytes.Repeat([]byte(`{"model.layers.0.weight":{"dtype":"BF16"}},`), 96), w...)
+	if p := inspect(block, Hint{}); p.method != Planes || p.width != 2 {
+		t.Errorf("bf16 after a header: %+v", p)
+	}
 	upcast := make([]byte, 0, 1<<20)
 	for b := weights(rng, BF16, 1<<18); len(b) > 0; b = b[2:] {
 		upcast = append(upcast, 0, 0, b[0], b[1])
@@ -289,6 +296,52 @@ func BenchmarkCodec(b *testing.B) {
 			b.SetBytes(int64(len(in.block)))
 			for b.Loop() {
 				inspect(in.block, Hint{})
+			}
+		})
+	}
+}
+
+// BenchmarkLevels packs the file that RENTOP_BENCH_FILE names, up to 32 MiB of it, in the blocks of
+// each level.
+func BenchmarkLevels(b *testing.B) {
+	name := os.Getenv("RENTOP_BENCH_FILE")
+	if name == "" {
+		b.Skip("RENTOP_BENCH_FILE names no file")
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	data = data[:min(len(data), 32<<20)]
+	c := New(1)
+	for level := LevelFastest; level < levels; level++ {
+		var blocks, packed [][]byte
+		var how []Method
+		for rest := data; len(rest) > 0; {
+			n := min(len(rest), level.BlockSize())
+			blocks, rest = append(blocks, rest[:n]), rest[n:]
+		}
+		b.Run(level.String()+"/encode", func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			size := 0
+			for b.Loop() {
+				packed, how, size = packed[:0], how[:0], 0
+				for _, block := range blocks {
+					m, p := c.Encode(nil, block, Hint{Level: level})
+					packed, how, size = append(packed, p), append(how, m), size+len(p)
+				}
+			}
+			b.ReportMetric(float64(len(data))/float64(size), ":1")
+		})
+		b.Run(level.String()+"/decode", func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			out := make([]byte, 0, MaxBlock)
+			for b.Loop() {
+				for i, p := range packed {
+					if _, err := c.Decode(out, how[i], p, len(blocks[i])); err != nil {
+						b.Fatal(err)
+					}
+				}
 			}
 		})
 	}

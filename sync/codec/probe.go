@@ -102,13 +102,11 @@ func look(block []byte) *looked {
 	size := min(max(len(block)/64, sampleRun), maxSample, len(block))
 	runs := max(1, size/sampleRun)
 	run := min(sampleRun, len(block))
-	step := 0
-	if runs > 1 {
-		step = (len(block) - run) / (runs - 1) &^ 3
-	}
 	var matched, tried int
 	for i := range runs {
-		s := block[i*step : i*step+run]
+		// The middle of each part: a file's header is no sample of it.
+		at := max(0, (2*i+1)*(len(block)/(2*runs))-run/2) &^ 3
+		s := block[at : at+run]
 		p.histogram(s)
 		if i&1 == 0 {
 			m, t := matches(s)
