@@ -8,17 +8,24 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"rentop/remote/provider"
 )
 
-const chaosRuns = 500
+// chaosRuns are a few seconds; RENTOP_CHAOS=1000 tells more stories.
+const chaosRuns = 300
 
 // chaos runs seeded stories of faults against a dialect's adapter.
 func chaos(t *testing.T, d *dialect) {
-	for seed := range uint64(chaosRuns) {
+	runs := chaosRuns
+	if n, err := strconv.Atoi(os.Getenv("RENTOP_CHAOS")); err == nil {
+		runs = n
+	}
+	for seed := range uint64(runs) {
 		story(t, d, seed)
 		if t.Failed() {
 			t.Fatalf("%s: seed %d", d.kind, seed)

@@ -36,7 +36,10 @@ func price(r *big.Rat) string {
 	if r == nil || r.Sign() <= 0 {
 		return ""
 	}
-	return decimal(r)
+	if s := decimal(r); s != "0" {
+		return s
+	}
+	return "" // less than can be written is not nothing
 }
 
 // decimal writes r without needless zeros.
