@@ -13,7 +13,8 @@ import (
 
 // Stream is [Conn.Stream] with this machine's sh.
 func (l Local) Stream(_ context.Context, script string) (*Stream, error) {
-	marker, line, err := markedLine(script)
+	marker, whole := marked(script)
+	line, err := scriptLine(whole)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -62,40 +63,49 @@ func (c *Conn) Streams(ctx context.Context, n, spare int, script string) []*Stre
 }
 
 func (c *channels) stream(ctx context.Context, script string) (*Stream, error) {
-	marker, line, err := markedLine(script)
-	if err != nil {
-		return nil, err
+	if strings.IndexByte(script, 0) >= 0 {
+		return nil, errNUL
 	}
 	ch, err := c.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return streamOn(ch, marker, line), nil
+	return streamOn(ch, script), nil
 }
 
 func (c *channels) streams(ctx context.Context, n, spare int, script string) []*Stream {
+	if strings.IndexByte(script, 0) >= 0 {
+		return nil
+	}
 	var out []*Stream
 	for _, ch := range c.several(ctx, n, spare) {
-		marker, line, err := markedLine(script)
-		if err != nil {
-			ch.end()
-			continue
-		}
-		out = append(out, streamOn(ch, marker, line))
+		out = append(out, streamOn(ch, script))
 	}
 	return out
 }
 
-// markedLine is a script that prints a marker first, as bootLine reads it.
-func markedLine(script string) (marker, line string, err error) {
+var errNUL = errors.New("a script may not contain a NUL byte")
+
+// marked is a script that prints a marker first.
+func marked(script string) (marker, whole string) {
 	marker = newMarker()
-	line, err = scriptLine("printf '%s\\n' " + marker + "; printf '%s\\n' " + marker + " >&2; " + prologue + script)
-	return marker, line, err
+	return marker, "printf '%s\\n' " + marker + "; printf '%s\\n' " + marker + " >&2; " + prologue + script
 }
 
-// streamOn starts the script on an open channel. Its command and script leave
-// before the caller's first Write, without waiting for an answer.
-func streamOn(ch *channel, marker, line string) *Stream {
+// longestCommand is how long a command line may be: Dropbear takes 9000 bytes at
+// most, some forced commands less.
+const longestCommand = 8000
+
+// streamOn starts the script on an open channel. It travels in the command line: sshd
+// opens its window only when the command has begun, so what goes through stdin is a
+// round trip later.
+func streamOn(ch *channel, script string) *Stream {
+	marker, whole := marked(script)
+	command, line := loginWord(whole), ""
+	if len(command) > longestCommand {
+		command = bootLine
+		line, _ = scriptLine(whole) // fails at a NUL only
+	}
 	kept := &tail{b: tailBuffer{max: stderrKept}}
 	started, failed := make(chan struct{}), error(nil)
 	s := newStream(marker, ch, kept)
@@ -114,7 +124,7 @@ func streamOn(ch *channel, marker, line string) *Stream {
 	noise := make(chan struct{})
 	go func() { // each ends with the channel
 		defer close(started)
-		if failed = ch.exec(bootLine); failed == nil {
+		if failed = ch.exec(command); failed == nil && line != "" {
 			_, failed = io.WriteString(ch, line)
 		}
 		if failed != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,8 +49,8 @@ func TestStream(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := pool(t, sshtest.Start(t, tt.o), "")
-			for range 2 {
-				s, err := c.stream(soon(t), talker)
+			for _, script := range []string{talker, talker, "# " + strings.Repeat("\n", 4000) + "\n" + talker} {
+				s, err := c.stream(soon(t), script)
 				if err != nil {
 					t.Fatal(err)
 				}

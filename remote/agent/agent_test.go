@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pkg/sftp"
 	"golang.org/x/crypto/ssh"
 
 	"rentop/remote"
@@ -28,7 +30,7 @@ import (
 // TestMain makes this test program its own helper.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		os.Exit(serve.Main(context.Background(), os.Args[1:], map[string]serve.Service{"echo": echo, "flood": flood, "busy": busy}))
+		os.Exit(serve.Main(context.Background(), os.Args[1:], map[string]serve.Service{"echo": echo, "flood": flood, "sink": sink, "busy": busy}))
 	}
 	os.Exit(m.Run())
 }
@@ -60,11 +62,32 @@ func flood(_ context.Context, l link.Link) error {
 	}
 }
 
+// sink takes all.
+func sink(_ context.Context, l link.Link) error {
+	for {
+		m, err := l.Recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		m.Free()
+	}
+}
+
 // busy never looks at its link.
 func busy(context.Context, link.Link) error {
 	time.Sleep(time.Hour)
 	return nil
 }
+
+// here is this machine as an instance.
+type here struct{ remote.Local }
+
+func (here) SFTP(context.Context) (*sftp.Client, error) { return nil, errors.New("no SFTP here") }
+
+func (here) Streams(context.Context, int, int, string) []*remote.Stream { return nil }
 
 // own is this program as the helper.
 func own(t testing.TB) Options {

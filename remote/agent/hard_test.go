@@ -164,7 +164,7 @@ func TestRefusals(t *testing.T) {
 	conn := dial(t, srv, srv.Addr)
 	_, err := Open(soon(t), conn, nil, "no such", own(t))
 	var missing *MissingError
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), `no service is called "no such"; there are busy, echo, flood`) {
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), `no service is called "no such"; there are busy, echo, flood, sink`) {
 		t.Errorf("%v", err)
 	}
 	if _, err := Open(soon(t), conn, nil, "echo", Options{}); !errors.As(err, &missing) || !strings.Contains(err.Error(), "carries none") {
