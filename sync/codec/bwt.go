@@ -17,16 +17,15 @@ import (
 
 // sorter holds what packing and unpacking a block needs. It grows to the longest block.
 type sorter struct {
-	order  []int32  // of the suffixes, when packing
-	rows   []uint32 // when unpacking
-	column []byte   // with its head
+	table  []int32 // order of the suffixes when packing, of rows when unpacking
+	column []byte  // with its head
 	code   columnScratch
 }
 
 func (s *sorter) encode(dst, block []byte) []byte {
-	s.order = room(s.order, len(block))
+	s.table = room(s.table, len(block)+1)
 	s.column = room(s.column, bwtHead+len(block))
-	forward(s.column, block, s.order)
+	forward(s.column, block, s.table[:len(block)])
 	return s.code.encode(append(dst, s.column[:bwtHead]...), s.column[bwtHead:])
 }
 
@@ -39,8 +38,8 @@ func (s *sorter) decode(block, in []byte) error {
 	if err := s.code.decode(s.column[bwtHead:], in[bwtHead:]); err != nil {
 		return err
 	}
-	s.rows = room(s.rows, len(block)+1)
-	return inverse(block, s.column, s.rows)
+	s.table = room(s.table, len(block)+1)
+	return inverse(block, s.column, s.table)
 }
 
 // room returns a slice of n elements, b itself where it is long enough.
@@ -90,7 +89,7 @@ var errRows = errors.New("a row beyond the block")
 
 // inverse fills text from what forward made, using table, of len(text)+1. Whatever in
 // holds, it stays within bounds and takes the same time.
-func inverse(text, in []byte, table []uint32) error {
+func inverse(text, in []byte, table []int32) error {
 	n := len(text)
 	head, last := in[:bwtHead], in[bwtHead:bwtHead+n]
 	var rows [chains]uint32
@@ -113,11 +112,11 @@ func inverse(text, in []byte, table []uint32) error {
 	table[0] = 0
 	end := int(rows[0]) // the row whose last column is the sign
 	for i, c := range last[:min(end, n)] {
-		table[next[c]] = uint32(i)<<8 | uint32(c)
+		table[next[c]] = int32(i<<8 | int(c))
 		next[c]++
 	}
 	for i, c := range last[min(end, n):] {
-		table[next[c]] = uint32(end+i+1)<<8 | uint32(c)
+		table[next[c]] = int32((end+i+1)<<8 | int(c))
 		next[c]++
 	}
 	step := part(n)
@@ -128,8 +127,8 @@ func inverse(text, in []byte, table []uint32) error {
 		o4, o5, o6, o7 := text[4*step:5*step], text[5*step:6*step], text[6*step:7*step], text[7*step:]
 		r0, r1, r2, r3, r4, r5, r6, r7 := rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7]
 		for ; i < short; i++ {
-			r0, r1, r2, r3 = table[r0], table[r1], table[r2], table[r3]
-			r4, r5, r6, r7 = table[r4], table[r5], table[r6], table[r7]
+			r0, r1, r2, r3 = uint32(table[r0]), uint32(table[r1]), uint32(table[r2]), uint32(table[r3])
+			r4, r5, r6, r7 = uint32(table[r4]), uint32(table[r5]), uint32(table[r6]), uint32(table[r7])
 			o0[i], o1[i], o2[i], o3[i] = byte(r0), byte(r1), byte(r2), byte(r3)
 			o4[i], o5[i], o6[i], o7[i] = byte(r4), byte(r5), byte(r6), byte(r7)
 			r0, r1, r2, r3 = r0>>8, r1>>8, r2>>8, r3>>8
@@ -140,7 +139,7 @@ func inverse(text, in []byte, table []uint32) error {
 	for c := range chains {
 		r := rows[c]
 		for k := c*step + i; k < min((c+1)*step, n); k++ {
-			r = table[r]
+			r = uint32(table[r])
 			text[k] = byte(r)
 			r >>= 8
 		}

@@ -48,40 +48,35 @@ type Hint struct {
 // ErrCorrupt is what Decode wraps: the packed bytes are not what Encode makes.
 var ErrCorrupt = errors.New("codec: packed block is damaged")
 
-// Codec packs and unpacks blocks. It is safe for use by many goroutines at
-// once; as many as workers run without waiting for each other. Encoders are
-// made when a level is first used, since the strong ones hold much memory.
+// Codec packs and unpacks blocks. It is safe for use by many goroutines at once.
+// What it needs for a block is made when a goroutine first needs it and given up
+// when none has for a while: a zstd encoder takes 10 to 45 MiB, a sorter 48.
 type Codec struct {
-	workers int
-	zstd    [levels]lazyEncoder
-	decode  lazyDecoder
+	zstd    [levels]sync.Pool // *zstd.Encoder
+	decode  func() *zstd.Decoder
 	planes  sync.Pool // *planeScratch
 	sorters sync.Pool // *sorter
-	// sorting holds a token for each sorter in use: one takes 48 MiB to pack and 40 to unpack.
+	// sorting holds a token for each sorter in use.
 	sorting chan struct{}
 }
 
 // maxSorters bounds how many blocks are sorted at once, whatever the workers: memory is flat.
 const maxSorters = 3
 
-type lazyEncoder struct {
-	once sync.Once
-	enc  *zstd.Encoder
-}
-
-type lazyDecoder struct {
-	once sync.Once
-	dec  *zstd.Decoder
-}
-
-// New makes a Codec for that many goroutines at once (at least one).
+// New makes a Codec for that many goroutines at once (at least one). More may use it;
+// the methods that take much memory then wait for each other.
 func New(workers int) *Codec {
-	return &Codec{
-		workers: max(1, workers),
+	workers = max(1, workers)
+	c := &Codec{
+		decode:  sync.OnceValue(func() *zstd.Decoder { return newDecoder(workers) }),
 		planes:  sync.Pool{New: func() any { return new(planeScratch) }},
 		sorters: sync.Pool{New: func() any { return new(sorter) }},
-		sorting: make(chan struct{}, min(max(1, workers), maxSorters)),
+		sorting: make(chan struct{}, min(workers, maxSorters)),
 	}
+	for l := range levels {
+		c.zstd[l].New = func() any { return newEncoder(l) }
+	}
+	return c
 }
 
 // Encode appends block, packed, to dst and returns how it is packed. It never
@@ -112,7 +107,9 @@ func (c *Codec) Pack(dst, block []byte, h Hint) (Method, []byte) {
 	switch p.method {
 	case Planes:
 		s := c.planes.Get().(*planeScratch)
-		dst = s.encode(dst, block, p.width, p.phase, c.encoder(LevelFastest))
+		z := c.zstd[LevelFastest].Get().(*zstd.Encoder)
+		dst = s.encode(dst, block, p.width, p.phase, z)
+		c.zstd[LevelFastest].Put(z)
 		c.planes.Put(s)
 	case Sorted:
 		c.sorting <- struct{}{}
@@ -121,7 +118,9 @@ func (c *Codec) Pack(dst, block []byte, h Hint) (Method, []byte) {
 		c.sorters.Put(s)
 		<-c.sorting
 	case Zstd:
-		dst = c.encoder(h.Level).EncodeAll(block, dst)
+		z := c.zstd[h.Level].Get().(*zstd.Encoder)
+		dst = z.EncodeAll(block, dst)
+		c.zstd[h.Level].Put(z)
 	}
 	if len(dst)-start >= len(block) {
 		p.method = Raw
@@ -157,12 +156,12 @@ func (c *Codec) Decode(dst []byte, m Method, in []byte, rawLen int) ([]byte, err
 	case Zstd:
 		// DecodeAll is capped by the capacity: no byte beyond rawLen.
 		var out []byte
-		if out, err = c.decoder().DecodeAll(in, dst[start:start:start+rawLen]); err == nil {
+		if out, err = c.decode().DecodeAll(in, dst[start:start:start+rawLen]); err == nil {
 			dst = dst[:start+len(out)]
 		}
 	case Planes:
 		s := c.planes.Get().(*planeScratch)
-		err = s.decode(dst[start:start+rawLen], in, c.decoder())
+		err = s.decode(dst[start:start+rawLen], in, c.decode())
 		c.planes.Put(s)
 		dst = dst[:start+rawLen]
 	case Sorted:
@@ -194,34 +193,28 @@ func grow(dst []byte, n int) []byte {
 	return next
 }
 
-func (c *Codec) encoder(l Level) *zstd.Encoder {
-	e := &c.zstd[l]
-	e.once.Do(func() {
-		enc, err := zstd.NewWriter(nil,
-			zstd.WithEncoderLevel(l.zstd()),
-			zstd.WithEncoderConcurrency(c.workers),
-			zstd.WithWindowSize(MaxBlock),
-			zstd.WithEncoderCRC(false)) // the caller compares SHA-256
-		if err != nil {
-			panic(err) // options are constants
-		}
-		e.enc = enc
-	})
-	return e.enc
+func newEncoder(l Level) *zstd.Encoder {
+	z, err := zstd.NewWriter(nil,
+		zstd.WithEncoderLevel(l.zstd()),
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(MaxBlock),
+		zstd.WithLowerEncoderMem(true),
+		zstd.WithEncoderCRC(false)) // the caller compares SHA-256
+	if err != nil {
+		panic(err) // options are constants
+	}
+	return z
 }
 
-func (c *Codec) decoder() *zstd.Decoder {
-	c.decode.once.Do(func() {
-		dec, err := zstd.NewReader(nil,
-			zstd.WithDecoderConcurrency(c.workers),
-			zstd.WithDecoderMaxWindow(MaxBlock),
-			zstd.WithDecoderMaxMemory(MaxBlock),
-			zstd.WithDecodeAllCapLimit(true),
-			zstd.WithDecoderLowmem(true))
-		if err != nil {
-			panic(err) // options are constants
-		}
-		c.decode.dec = dec
-	})
-	return c.decode.dec
+func newDecoder(workers int) *zstd.Decoder {
+	z, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(workers),
+		zstd.WithDecoderMaxWindow(MaxBlock),
+		zstd.WithDecoderMaxMemory(MaxBlock),
+		zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderLowmem(true))
+	if err != nil {
+		panic(err) // options are constants
+	}
+	return z
 }
