@@ -245,7 +245,9 @@ func (h *hub) take(r report) {
 
 // bare is a sample of the host alone.
 func (h *hub) bare(now time.Time) sample.Sample {
-	return sample.Sample{TakenAt: now, Source: "nvml", Host: h.host.read()}
+	s := sample.Sample{TakenAt: now, Source: "nvml", Host: h.host.read()}
+	s.Host.GPUOpen = h.people.opened()
+	return s
 }
 
 // sample is all that is known now.

@@ -34,11 +34,15 @@ type people struct {
 	mu   stdsync.Mutex
 	seen map[int]person // guarded by mu
 	done map[int]bool   // PIDs that have been looked for; guarded by mu
+	open sample.Value   // processes here with the driver open; guarded by mu
 }
+
+const openEvery = 30 * time.Second
 
 func (p *people) start(ctx context.Context) {
 	p.ask = make(chan []holder, 64)
 	p.seen, p.done = map[int]person{}, map[int]bool{}
+	p.open = sample.Value{Why: "counted in containers alone"}
 	go p.work(ctx, "/proc", inContainer())
 }
 
@@ -55,10 +59,20 @@ func (p *people) look(list []holder) {
 
 func (p *people) work(ctx context.Context, proc string, container bool) {
 	users := readUsers("/etc/passwd")
+	count := time.NewTicker(openEvery)
+	defer count.Stop()
 	for {
 		var list []holder
 		select {
 		case list = <-p.ask:
+		case <-count.C:
+			if !container {
+				continue
+			}
+			n := countOpen(proc)
+			p.mu.Lock()
+			p.open = n
+			p.mu.Unlock()
 		case <-ctx.Done():
 			return
 		}
@@ -80,6 +94,37 @@ func (p *people) work(ctx context.Context, proc string, container bool) {
 			p.mu.Unlock()
 		}
 	}
+}
+
+// opened is how many processes of this container have the driver open, ourselves
+// aside: where it is none and the GPU works, somebody else uses it.
+func (p *people) opened() sample.Value {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open
+}
+
+func countOpen(proc string) sample.Value {
+	d, err := os.Open(proc)
+	if err != nil {
+		return sample.Value{Why: "the process table cannot be read"}
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(1 << 16)
+	n := 0
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		if _, err := os.ReadDir(proc + "/" + name + "/fd"); os.IsPermission(err) {
+			return sample.Value{Why: "not every process may be looked at"}
+		}
+		if holdsGPU(proc + "/" + name) {
+			n++
+		}
+	}
+	return sample.Of(float64(n))
 }
 
 // join gives the processes of a GPU that can be shown, and puts what the rest

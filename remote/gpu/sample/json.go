@@ -126,6 +126,7 @@ func (h Host) object() map[string]any {
 	c.set("uptime", h.UptimeSec)
 	c.set("io_wait", h.IOWait)
 	c.set("steal", h.Steal)
+	c.set("gpu_open", h.GPUOpen)
 	list := []any{}
 	for _, d := range h.Disks {
 		dc := newCells()

@@ -45,9 +45,9 @@ type cell struct {
 // instances, processes and disks there are.
 func (s *Sample) cells() []cell {
 	h := &s.Host
-	all := make([]cell, 0, 9+len(gpuKinds)*len(s.GPUs)+len(s.Processes)+3*len(h.Disks))
+	all := make([]cell, 0, 10+len(gpuKinds)*len(s.GPUs)+len(s.Processes)+3*len(h.Disks))
 	all = append(all, cell{&h.CPU, percent}, cell{&h.Load1, hundredth}, cell{&h.MemUsed, size}, cell{&h.MemTotal, size},
-		cell{&h.NetRx, rate}, cell{&h.NetTx, rate}, cell{&h.UptimeSec, seconds}, cell{&h.IOWait, percent}, cell{&h.Steal, percent})
+		cell{&h.NetRx, rate}, cell{&h.NetTx, rate}, cell{&h.UptimeSec, seconds}, cell{&h.IOWait, percent}, cell{&h.Steal, percent}, cell{&h.GPUOpen, plain})
 	for i := range s.GPUs {
 		g := &s.GPUs[i]
 		for j, v := range g.Cells() {

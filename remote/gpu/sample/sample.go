@@ -129,6 +129,7 @@ type Host struct {
 	UptimeSec Value
 	IOWait    Value // percent of all cores' time that waited for disks
 	Steal     Value // percent of all cores' time that the hypervisor gave to others
+	GPUOpen   Value // processes here that have the GPUs' driver open, the reader aside
 }
 
 // Disk is one mount that a person may fill.
