@@ -34,9 +34,10 @@ func PartName(p string, size int64, t time.Time) string {
 
 // bases is what there is to make a file from.
 type bases struct {
-	part  *os.File   // goes on in place; nil where there is none
-	files []*os.File // signed by content; a part is among them where others are
-	size  int64      // of the new file, as both sides know it
+	part  *os.File      // goes on in place; nil where there is none
+	files []*os.File    // signed by content; a part is among them where others are
+	size  int64         // of the new file, as both sides know it
+	token chan struct{} // given back with the files; nil where there was none
 
 	dir    *folder // of the part while it is one of files
 	old    string  // and its name there
@@ -56,6 +57,10 @@ func (b *bases) close() {
 // again where it holds more than the one that this run has kept, with got bytes.
 func (b *bases) settle(got int64, keep bool) {
 	b.close()
+	if b.token != nil {
+		<-b.token
+		b.token = nil
+	}
 	if b.dir == nil {
 		return
 	}
@@ -71,9 +76,10 @@ func (b *bases) settle(got int64, keep bool) {
 // oldSuffix marks a part that is read while the next one is written.
 const oldSuffix = "-old"
 
-// look finds what there is. Nothing here fails: less of a basis is more to send.
+// look finds what there is; the caller holds a token of looking, which is given
+// back with what was found. Nothing here fails: less of a basis is more to send.
 func (in *incoming) look(size int64, t time.Time, fresh bool, candidates []string) {
-	in.have.size = size
+	in.have.size, in.have.token = size, in.r.looking
 	if !fresh {
 		in.candidate(in.path)
 		for _, c := range candidates {

@@ -47,6 +47,8 @@ const (
 	maxBatchFiles = 1024
 	// maxPending bounds the items on their way.
 	maxPending = 32 << 10
+	// maxAnnounced bounds the large files whose bases are held open.
+	maxAnnounced = 32
 )
 
 // small is one file in a batch.

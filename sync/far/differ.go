@@ -20,6 +20,7 @@ func (l *largeFile) diff() error {
 	d := &diffReader{l: l, index: delta.NewIndex()}
 	var b steps
 	level, size := l.s.gov.Next()
+	upTo := int64(0)
 	flush := func() error {
 		if b.n == 0 {
 			return nil
@@ -28,7 +29,7 @@ func (l *largeFile) diff() error {
 			return err
 		}
 		raw := b.block()
-		err := l.data(msgSteps, raw, codec.Hint{Level: level}, func() { putBuffer(raw) })
+		err := l.data(msgSteps, raw, upTo, codec.Hint{Level: level}, func() { putBuffer(raw) })
 		level, size = l.s.gov.Next()
 		return err
 	}
@@ -38,6 +39,7 @@ func (l *largeFile) diff() error {
 		}
 		if op.Len > 0 {
 			b.copy(op.Basis+1, op.Off, op.Len)
+			upTo += op.Len
 		} else {
 			if len(b.literals)+len(op.Literal) > maxLiterals {
 				if err := flush(); err != nil {
@@ -45,6 +47,7 @@ func (l *largeFile) diff() error {
 				}
 			}
 			b.literal(op.Literal)
+			upTo += int64(len(op.Literal))
 		}
 		// Few and long blocks pack better; the receiver should not wait for long either.
 		if len(b.literals) >= size || b.n >= maxSteps || b.copied >= 16*int64(size) {

@@ -42,6 +42,15 @@ func write(t *testing.T, dir, name string, data []byte) tree.Entry {
 	return entryOf(dir, name, fi)
 }
 
+// entryOf makes an entry of what lstat found.
+func entryOf(root, p string, fi fs.FileInfo) tree.Entry {
+	e := tree.Entry{Path: p, Mode: fi.Mode() & (fs.ModeType | fs.ModePerm), ModTime: fi.ModTime()}
+	if e.Mode.IsRegular() {
+		e.Size = fi.Size()
+	}
+	return e
+}
+
 // moved is what a transfer did.
 type moved struct {
 	mu      sync.Mutex

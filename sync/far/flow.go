@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"rentop/sync/tree"
 )
 
 // This file is the client's account of a transfer: what is on its way, what is
@@ -18,7 +20,8 @@ type Options struct {
 	Done    func(Item, error)
 	Content func(n int64)     // bytes of files, as they are read here or written here
 	Wire    func(n int64)     // bytes of messages
-	Current func(path string) // a large file's turn
+	Current func(path string) // a large file's turn, or a batch's first
+	Kept    func(n int64)     // of a large file that was cut: bytes that the next run finds there
 	Retry   bool              // what changed while it was read is sent once more
 }
 
@@ -160,6 +163,10 @@ func (f *flow) begin(u *underway, d driver) error {
 	index := f.last
 	f.pending[index] = u
 	f.mu.Unlock()
+	if err := checkItem(&u.it); err != nil {
+		f.finish(index, nil, err)
+		return nil
+	}
 	switch {
 	case u.linked:
 		it := u.it
@@ -169,6 +176,24 @@ func (f *flow) begin(u *underway, d driver) error {
 		return d.send(index, &u.it)
 	}
 	return d.op(index, &u.it)
+}
+
+// checkItem refuses what the other side would take for a broken protocol.
+func checkItem(it *Item) error {
+	e := &it.Entry
+	if err := tree.CheckPath(e.Path); err != nil {
+		return err
+	}
+	if it.Op == Move {
+		return tree.CheckPath(it.To)
+	}
+	if max(len(e.Target), len(e.From), len(e.Link)) > tree.MaxPath {
+		return errors.New("name too long")
+	}
+	if e.From != "" {
+		return tree.CheckPath(e.From)
+	}
+	return nil
 }
 
 // find is an item on its way.

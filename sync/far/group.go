@@ -18,6 +18,7 @@ const headRoom = 48
 // pack reads a group's files into t's message. Those that cannot be read are
 // reported and left out; those that have grown large go by themselves.
 func (s *sender) pack(t *ticket, group []smallJob, level codec.Level) {
+	s.current(group[0].index)
 	head, all := 64, int64(0)
 	for i := range group {
 		head += len(group[i].path) + headRoom

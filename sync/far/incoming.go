@@ -100,7 +100,11 @@ func (r *receiver) large(m frame) error {
 		if err := r.expect(in); err != nil {
 			return err
 		}
-		in.look(a.entry.Size, a.entry.ModTime, a.fresh, a.basis)
+		select {
+		case r.looking <- struct{}{}:
+			in.look(a.entry.Size, a.entry.ModTime, a.fresh, a.basis)
+		default: // more than an honest sender announces: it is sent whole
+		}
 		r.writers.Go(in.tell)
 		return nil
 	}
@@ -128,8 +132,16 @@ func (r *receiver) large(m frame) error {
 		if in == nil || in.begun {
 			return broken("the beginning of file %d, which is not expected", index)
 		}
-		in.begin(size, t)
-		return nil
+		if r.begun++; r.begun > maxBegun {
+			return broken("more than %d large files at once", maxBegun)
+		}
+		select {
+		case r.writing <- struct{}{}:
+			in.begin(size, t)
+			return nil
+		case <-r.k.ctx.Done():
+			return r.k.why()
+		}
 	}
 	if m.what == msgFail && (in == nil || !in.begun) { // nothing of it has come
 		err := d.error()
@@ -203,6 +215,7 @@ func (r *receiver) last(in *incoming, p piece) error {
 	if err := in.put(p); err != nil {
 		return err
 	}
+	r.begun--
 	r.forget(in)
 	return nil
 }
@@ -264,6 +277,7 @@ func (in *incoming) write() {
 		in.drop(!in.keeps) // cut: the next run goes on with the part
 		in.hash.sum()
 		in.have.settle(in.at, !in.useless)
+		<-in.r.writing
 		if in.dir != nil {
 			in.dir.put()
 		}
@@ -317,7 +331,9 @@ func (in *incoming) drop(remove bool) {
 	if remove {
 		in.dir.remove(in.name)
 		in.useless = true
+		return
 	}
+	in.r.kept(in.at)
 }
 
 // open makes the file in which the content is gathered, or goes on with the part.

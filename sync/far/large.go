@@ -23,6 +23,8 @@ type outgoing struct {
 	wait bool   // the receiver says what it has of it
 	late bool   // not yet announced
 
+	ahead bool // holds a token of sender.ahead
+
 	stop atomic.Bool // the receiver has given it up
 
 	mu    sync.Mutex // protects have
@@ -118,6 +120,9 @@ func (s *sender) sendLarge(o *outgoing) error {
 	sum, err := l.run()
 	switch {
 	case s.k.ctx.Err() != nil:
+		if fi.Size() >= partFrom {
+			s.kept(l.arrived())
+		}
 		return s.k.why()
 	case o.stop.Load():
 		return s.fail(o.index, errChanged)
@@ -141,6 +146,34 @@ type largeFile struct {
 	queue chan *ticket
 	hash  *hasher
 	kinds []codec.Range // what its ranges hold
+	marks []mark        // the emitting goroutine's own while it runs
+}
+
+// mark says how much of the file is with the receiver once it has consumed so
+// many bytes of the call.
+type mark struct{ sent, upTo int64 }
+
+// mark notes that all up to upTo has been sent, and forgets what has long arrived.
+func (l *largeFile) mark(upTo int64) {
+	_, acked := l.s.k.flight()
+	for len(l.marks) > 1 && l.marks[1].sent <= acked {
+		l.marks = l.marks[1:]
+	}
+	if upTo > 0 {
+		l.marks = append(l.marks, mark{l.s.k.sentSoFar(), upTo})
+	}
+}
+
+// arrived is how much of the file the receiver has.
+func (l *largeFile) arrived() int64 {
+	_, acked := l.s.k.flight()
+	n := int64(0)
+	for _, m := range l.marks {
+		if m.sent <= acked {
+			n = m.upTo
+		}
+	}
+	return n
 }
 
 func (l *largeFile) run() (sum [sha256.Size]byte, err error) {
@@ -176,6 +209,7 @@ func (l *largeFile) emit() {
 			l.s.k.cancel(err)
 			continue
 		}
+		l.mark(t.upTo)
 		if t.after != nil {
 			t.after()
 		}
@@ -253,7 +287,7 @@ func (l *largeFile) blocks(buf []byte, off int64, level codec.Level) error {
 		if kept > 0 {
 			m := binary.AppendUvarint(nil, uint64(l.o.index))
 			m = appendSpan(m, span{off: off + int64(at), len: int64(kept)})
-			if err := l.put(&ticket{what: msgCopy, parts: [][]byte{m}}); err != nil {
+			if err := l.put(&ticket{what: msgCopy, parts: [][]byte{m}, upTo: off + int64(at+kept)}); err != nil {
 				return err
 			}
 			at += kept
@@ -269,7 +303,7 @@ func (l *largeFile) blocks(buf []byte, off int64, level codec.Level) error {
 		left.Add(1)
 		hint := codec.HintAt(l.kinds, off+int64(at), end-at)
 		hint.Level = level
-		if err := l.data(msgData, buf[at:end], hint, done); err != nil {
+		if err := l.data(msgData, buf[at:end], off+int64(end), hint, done); err != nil {
 			return err
 		}
 		at = end
@@ -302,9 +336,9 @@ func (l *largeFile) kept(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// data sends b packed; done is called once it is no longer needed.
-func (l *largeFile) data(what byte, b []byte, hint codec.Hint, done func()) error {
-	t := &ticket{ready: make(chan struct{}), what: what}
+// data sends b packed, which is the file up to upTo; done is called once it is no longer needed.
+func (l *largeFile) data(what byte, b []byte, upTo int64, hint codec.Hint, done func()) error {
+	t := &ticket{ready: make(chan struct{}), what: what, upTo: upTo}
 	if err := l.put(t); err != nil {
 		return err
 	}

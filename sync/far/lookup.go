@@ -129,18 +129,6 @@ func (s *server) list(k *call, root string, d *decoder) error {
 	return k.send(whatCount, binary.AppendUvarint(nil, uint64(max(0, ignored))))
 }
 
-// entryOf makes an entry of what lstat found.
-func entryOf(root, p string, fi fs.FileInfo) tree.Entry {
-	e := tree.Entry{Path: p, Mode: fi.Mode() & (fs.ModeType | fs.ModePerm), ModTime: fi.ModTime()}
-	switch {
-	case e.Mode.IsRegular():
-		e.Size = fi.Size()
-	case e.Mode&fs.ModeSymlink != 0:
-		e.Target, _ = os.Readlink(filepath.Join(root, filepath.FromSlash(p)))
-	}
-	return e
-}
-
 // eachPath calls do with every path that the client sends.
 func (s *server) eachPath(k *call, do func(string) error) error {
 	for {
@@ -181,12 +169,28 @@ func (s *server) stat(k *call, root string) error {
 	}
 	defer p.Close()
 	l := &lister{s: s, k: k}
+	var d *folder
+	defer func() {
+		if d != nil {
+			d.put()
+		}
+	}()
 	err = s.eachPath(k, func(name string) error {
-		fi, err := p.root.Lstat(filepath.FromSlash(name))
+		dir, base := path.Split(name)
+		if dir = path.Clean(dir); d == nil || d.dir != dir {
+			if d != nil {
+				d.put()
+			}
+			if d, err = p.folder(dir); err != nil {
+				d = nil
+				return nil // what is not there is left out
+			}
+		}
+		e, err := d.entry(base, name)
 		if err != nil {
 			return nil
 		}
-		return l.add(entryOf(root, name, fi))
+		return l.add(e)
 	})
 	if err != nil {
 		return err

@@ -82,6 +82,7 @@ type call struct {
 	granting time.Time
 	ended    bool // the other side's end has come
 	endErr   error
+	sent     int64 // in all
 	acked    int64 // what the other side has consumed in all
 	arrived  chan struct{}
 	credited chan struct{}
@@ -300,6 +301,7 @@ func (k *call) send(what byte, parts ...[]byte) error {
 		}
 		if k.credit >= n {
 			k.credit -= n
+			k.sent += n
 			if k.credit > 0 {
 				signal(k.credited) // another may wait for less
 			}
@@ -330,6 +332,13 @@ func (k *call) flight() (inflight, acked int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return window - k.credit, k.acked
+}
+
+// sentSoFar is what was sent in all.
+func (k *call) sentSoFar() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.sent
 }
 
 // recv returns the next message; io.EOF where the other side has ended well. Its

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"rentop/sync/tree"
 )
 
 // This file works inside one folder by os.Root, where there are no calls
@@ -65,6 +67,23 @@ func (h handle) lstat(name string) (fs.FileMode, error) {
 		return 0, err
 	}
 	return fi.Mode().Type(), nil
+}
+
+// entry is what lies at name; p is its path in the tree.
+func (h handle) entry(name, p string) (tree.Entry, error) {
+	fi, err := h.own.Lstat(name)
+	if err != nil {
+		return tree.Entry{}, err
+	}
+	e := tree.Entry{Path: p, Mode: fi.Mode() & (fs.ModeType | fs.ModePerm), ModTime: fi.ModTime()}
+	switch {
+	case e.Mode.IsRegular():
+		e.Size = fi.Size()
+	case e.Mode&fs.ModeSymlink != 0:
+		e.Target, err = h.own.Readlink(name)
+		e.Target = filepath.ToSlash(e.Target)
+	}
+	return e, err
 }
 
 // link gives the file at name in from another name here.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"rentop/sync/tree"
 )
 
 // This file works inside one open folder by file descriptor: one step for a name.
@@ -116,6 +118,38 @@ func (h handle) lstat(name string) (fs.FileMode, error) {
 		return fs.ModeSymlink, nil
 	}
 	return fs.ModeIrregular, nil
+}
+
+// entry is what lies at name; p is its path in the tree.
+func (h handle) entry(name, p string) (tree.Entry, error) {
+	var st unix.Stat_t
+	if err := retry(func() error { return unix.Fstatat(h.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return tree.Entry{}, err
+	}
+	e := tree.Entry{Path: p, Mode: fs.FileMode(st.Mode) & fs.ModePerm, ModTime: time.Unix(st.Mtim.Unix())}
+	switch uint32(st.Mode) & unix.S_IFMT {
+	case unix.S_IFREG:
+		e.Size = st.Size
+	case unix.S_IFDIR:
+		e.Mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		e.Mode |= fs.ModeSymlink
+		var buf [tree.MaxPath]byte
+		n, err := unix.Readlinkat(h.fd, name, buf[:])
+		if err != nil {
+			return e, err
+		}
+		e.Target = string(buf[:n])
+	case unix.S_IFIFO:
+		e.Mode |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		e.Mode |= fs.ModeSocket
+	case unix.S_IFCHR, unix.S_IFBLK:
+		e.Mode |= fs.ModeDevice
+	default:
+		e.Mode |= fs.ModeIrregular
+	}
+	return e, nil
 }
 
 // link gives the file at name in from another name here.

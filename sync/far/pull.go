@@ -39,6 +39,9 @@ func (c *Client) Pull(ctx context.Context, root, dst string, items <-chan Item, 
 		if o.Content != nil {
 			r.content = o.Content
 		}
+		if o.Kept != nil {
+			r.kept = o.Kept
+		}
 		if o.Current != nil {
 			r.current = func(index uint32) { o.Current(f.pathOf(index)) }
 		}
@@ -85,16 +88,30 @@ func (p *pulling) send(index uint32, it *Item) error {
 	if e.Size >= largeFrom || (!it.Fresh || len(it.Basis) > 0) && e.Size >= wholeBelow {
 		w.large = true
 		in := &incoming{r: p.r, index: index, path: e.Path, perm: e.Mode.Perm(), limit: grown(e.Size)}
-		if in.look(e.Size, e.ModTime, it.Fresh && len(it.Basis) == 0, it.Basis); in.have.some() {
+		select {
+		case p.r.looking <- struct{}{}:
+		default: // those before must be on their way
+			if err := p.flush(); err != nil {
+				return err
+			}
+			select {
+			case p.r.looking <- struct{}{}:
+			case <-p.k.ctx.Done():
+				return p.k.why()
+			}
+		}
+		if in.look(e.Size, e.ModTime, it.Fresh && len(it.Basis) == 0, it.Basis[:min(len(it.Basis), maxBasis)]); in.have.some() {
 			w.have = true
 			if err := p.r.expect(in); err != nil {
 				in.have.settle(0, true)
 				return err
 			}
 			p.tell = append(p.tell, in)
+		} else {
+			in.have.settle(0, true)
 		}
 	}
-	if p.b = p.front.appendWanted(p.b, &w); len(p.b) >= goodList || len(p.tell) >= 64 {
+	if p.b = p.front.appendWanted(p.b, &w); len(p.b) >= goodList || len(p.tell) >= maxAnnounced {
 		return p.flush()
 	}
 	return nil

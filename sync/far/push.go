@@ -28,6 +28,9 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 		if o.Content != nil {
 			s.content = o.Content
 		}
+		if o.Kept != nil {
+			s.kept = o.Kept
+		}
 		if o.Current != nil {
 			s.current = func(index uint32) { o.Current(f.pathOf(index)) }
 		}
@@ -74,7 +77,13 @@ func (p pushing) send(index uint32, it *Item) error {
 	if e.Size < largeFrom && !(basis && e.Size >= wholeBelow) {
 		return p.s.small(smallJob{index: index, from: e.Source(), path: e.Path, perm: e.Mode.Perm(), size: e.Size})
 	}
-	a := announced{index: index, entry: tree.Entry{Path: e.Path, Mode: e.Mode.Perm(), Size: e.Size, ModTime: e.ModTime}, fresh: !basis, basis: it.Basis}
+	var hints []string
+	for _, b := range it.Basis {
+		if tree.CheckPath(b) == nil && len(hints) < maxBasis {
+			hints = append(hints, b)
+		}
+	}
+	a := announced{index: index, entry: tree.Entry{Path: e.Path, Mode: e.Mode.Perm(), Size: e.Size, ModTime: e.ModTime}, fresh: !basis, basis: hints}
 	o := newOutgoing(a)
 	o.from = e.Source()
 	o.wait = basis || e.Size >= partFrom

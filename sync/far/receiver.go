@@ -32,24 +32,36 @@ type receiver struct {
 	// several goroutines.
 	done    func(index uint32, is source, err error)
 	content func(n int64)
+	kept    func(n int64) // of a file that was cut: what the next run finds
 	current func(index uint32)
 
 	work    chan func()
 	working sync.WaitGroup
 	writers sync.WaitGroup // of large files
 	haves   chan struct{}  // turns for telling what there is of a file
+	looking chan struct{}  // a token for each file whose bases are open
+	beside  atomic.Int32   // small files that are written beside others
 
-	mu    sync.Mutex // protects files
-	files map[uint32]*incoming
+	mu      sync.Mutex // protects files
+	files   map[uint32]*incoming
+	writing chan struct{} // a token for each large file that is open
+	begun   int           // of files; the taking goroutine's own
 }
 
 func newReceiver(k *call, p *place, c *codec.Codec, n int) *receiver {
-	return &receiver{k: k, p: p, codec: c, workers: n, work: make(chan func()), haves: make(chan struct{}, 2), files: map[uint32]*incoming{},
-		content: func(int64) {}, current: func(uint32) {}}
+	return &receiver{k: k, p: p, codec: c, workers: n, work: make(chan func()), haves: make(chan struct{}, 2), looking: make(chan struct{}, maxAnnounced), files: map[uint32]*incoming{}, writing: make(chan struct{}, maxWriting),
+		content: func(int64) {}, kept: func(int64) {}, current: func(uint32) {}}
 }
 
-// maxLarge bounds the large files that are announced at once.
-const maxLarge = 4 * maxPending
+// What a sender may make us hold: large files that are announced, and those that
+// have begun, of which an honest one sends one at a time.
+const (
+	maxLarge = 4 * maxPending
+	maxBegun = 4
+)
+
+// maxWriting bounds the large files that are open: the last ones may wait for the disk.
+const maxWriting = 64
 
 // run takes messages until the sender's end and all is written.
 func (r *receiver) run() error {
@@ -197,12 +209,12 @@ func (r *receiver) unpacked(raw []byte) error {
 }
 
 // Where a file takes longer than slowFile, others of its batch are written
-// beside it, up to maxBeside at once: a disk that must be waited for (fsync, a
+// beside it, up to maxBeside at once in all: a disk that must be waited for (fsync, a
 // network's file system) is asked for many things at a time, and where nothing
 // waits no goroutine is made.
 const (
 	slowFile  = 150 * time.Microsecond
-	maxBeside = 24
+	maxBeside = 48
 )
 
 // write writes files whose contents follow one another in b.
@@ -214,7 +226,6 @@ func (r *receiver) write(files []small, limits []int64, b []byte) {
 		at += files[i].size
 	}
 	var next atomic.Int64
-	var beside atomic.Int32
 	var wg sync.WaitGroup
 	var one func()
 	one = func() {
@@ -240,9 +251,12 @@ func (r *receiver) write(files []small, limits []int64, b []byte) {
 				r.content(s.size)
 			}
 			r.done(s.index, source{size: s.size, time: s.time, sum: s.sum}, err)
-			if time.Since(begun) > slowFile && beside.Load() < maxBeside && i+1 < len(files) {
-				beside.Add(1)
-				wg.Go(one)
+			if time.Since(begun) > slowFile && i+1 < len(files) && r.beside.Load() < maxBeside {
+				r.beside.Add(1)
+				wg.Go(func() {
+					defer r.beside.Add(-1)
+					one()
+				})
 			}
 		}
 	}

@@ -28,10 +28,12 @@ type sender struct {
 	content func(n int64)                 // bytes were read
 	read    func(index uint32, is source) // a file was read whole and is about to leave
 	failed  func(index uint32, err error) // a file cannot be read; it does not come
-	current func(index uint32)            // a large file's turn
+	current func(index uint32)            // a large file's turn, or a batch\'s first
+	kept    func(n int64)                 // of a large file that was cut: what the receiver has
 
 	work  chan func()
 	order chan *ticket
+	ahead chan struct{} // a token for each large file that is announced
 
 	items  []byte // msgItems to be, before what follows
 	itemsF front
@@ -72,14 +74,16 @@ type ticket struct {
 	ready chan struct{} // closed once parts are there; nil: they are
 	what  byte
 	parts [][]byte
+	upTo  int64  // of a large file: how far it reaches
 	after func() // called once it was sent
 }
 
 func newSender(k *call, p *place, c *codec.Codec, n int) *sender {
 	s := &sender{k: k, p: p, codec: c, gov: codec.NewGovernor(n), workers: n,
-		work: make(chan func()), order: make(chan *ticket, 2*n), more: make(chan struct{}, 1), outs: map[uint32]*outgoing{}}
+		work: make(chan func()), order: make(chan *ticket, 2*n), ahead: make(chan struct{}, maxAnnounced), more: make(chan struct{}, 1), outs: map[uint32]*outgoing{}}
 	s.content = func(int64) {}
 	s.current = func(uint32) {}
+	s.kept = func(int64) {}
 	s.next()
 	return s
 }
@@ -234,6 +238,12 @@ func (s *sender) large(o *outgoing) error {
 	if err := s.flushItems(); err != nil {
 		return err
 	}
+	select {
+	case s.ahead <- struct{}{}:
+		o.ahead = true
+	case <-s.k.ctx.Done():
+		return s.k.why()
+	}
 	s.mu.Lock()
 	s.outs[o.index] = o
 	s.mu.Unlock()
@@ -278,6 +288,9 @@ func (s *sender) largeOnes() {
 			s.mu.Lock()
 			delete(s.outs, o.index)
 			s.mu.Unlock()
+			if o.ahead {
+				<-s.ahead
+			}
 			if err != nil {
 				s.k.cancel(err)
 				return
