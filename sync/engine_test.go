@@ -30,6 +30,11 @@ func newPair(t *testing.T) *pair {
 		t.Skip("OpenSSH's sftp-server is missing")
 	}
 	p := &pair{T: t, src: t.TempDir(), home: t.TempDir()}
+	if strings.HasPrefix(t.Name(), "TestEngineOverAgent/") {
+		t.Setenv("HOME", p.home)
+		p.tr = newAgent(t)
+		return p
+	}
 	tr, err := sync.Open(t.Context(), local{home: p.home}, nil)
 	if err != nil {
 		t.Fatal(err)

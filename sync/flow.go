@@ -118,9 +118,11 @@ func (f *flow) all(ctx context.Context, acts []Action) error {
 		if a.Op == Skip {
 			continue
 		}
-		if a.Op == Attr && closed(a.Entry) {
-			late = append(late, a)
-			continue
+		if closed(a.Entry) {
+			late = append(late, Action{Op: Attr, Entry: a.Entry, Why: a.Why})
+			if a.Op == Attr {
+				continue
+			}
 		}
 		if err := f.do(ctx, a); err != nil {
 			return err

@@ -97,9 +97,11 @@ func (s *streaming) out(a Action) {
 	case a.Op == Skip:
 		s.f.fail(a)
 		return
-	case a.Op == Attr && closed(a.Entry):
-		s.late = append(s.late, a)
-		return
+	case closed(a.Entry):
+		s.late = append(s.late, Action{Op: Attr, Entry: a.Entry, Why: a.Why})
+		if a.Op == Attr {
+			return
+		}
 	case a.Op == Send:
 		s.j.tr.more(1, a.Entry.Size)
 		if !s.whole && len(s.waiting) < maxWaiting && s.j.bases.waits(a) {
