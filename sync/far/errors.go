@@ -62,6 +62,9 @@ func broken(format string, args ...any) error {
 	return &ProtocolError{fmt.Sprintf(format, args...)}
 }
 
+// errEarly is the end of a call that has not done what it was asked for.
+var errEarly = broken("a transfer ends before it is done")
+
 // maxErrorText bounds a text on the wire.
 const maxErrorText = 1 << 10
 

@@ -267,12 +267,7 @@ func (f *flow) pathOf(index uint32) string {
 // overBy is the reason for which a call ended, rather than what followed from it.
 func (k *call) overBy(err error) error {
 	if err != nil && k.ctx.Err() != nil {
-		if cause := k.why(); cause != nil && !errors.Is(cause, errOver) {
-			return cause
-		}
+		return k.why()
 	}
 	return err
 }
-
-// errOver ends what still runs of a call that has ended well.
-var errOver = errors.New("the call is over")

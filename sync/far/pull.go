@@ -46,7 +46,11 @@ func (c *Client) Pull(ctx context.Context, root, dst string, items <-chan Item, 
 			r.current = func(index uint32) { o.Current(f.pathOf(index)) }
 		}
 		received := make(chan error, 1)
-		go func() { received <- r.run() }()
+		go func() {
+			err := r.run()
+			k.cancel(errOr(err, errEarly)) // after all that was asked for it ends nothing
+			received <- err
+		}()
 		err := f.run(k, items, d)
 		if err == nil {
 			err = k.sendEnd(nil)

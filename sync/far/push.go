@@ -40,9 +40,8 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 			err := s.answers(f)
 			if err == io.EOF {
 				err = nil
-			} else {
-				k.cancel(err)
 			}
+			k.cancel(errOr(err, errEarly)) // after all was answered it ends nothing
 			answered <- err
 		}()
 		err := f.run(k, items, pushing{s})

@@ -56,6 +56,10 @@ func Serve(ctx context.Context, l link.Link) error {
 	cancel()
 	l.Close()
 	c.served.Wait()
+	var p *ProtocolError
+	if errors.As(c.cause(), &p) {
+		return p
+	}
 	if err == io.EOF {
 		return nil
 	}
