@@ -134,8 +134,16 @@ func (s *sender) answer(m frame, f *flow) error {
 		if err := d.end(); err != nil {
 			return err
 		}
-		if o != nil {
-			o.hear(func(h *have) { h.known, h.part, h.bases = true, part, bases })
+		if o == nil {
+			return nil
+		}
+		twice := false
+		o.hear(func(h *have) {
+			twice = h.known
+			h.known, h.part, h.bases = true, part, bases
+		})
+		if twice {
+			return broken("it said twice what it has of file %d", o.index)
 		}
 		return nil
 	case msgSums, msgChunks:
