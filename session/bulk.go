@@ -44,6 +44,9 @@ func (c *carriage) Close() error {
 	return c.end()
 }
 
+// Unwrap gives the engine what the transport offers beside Transport.
+func (c *carriage) Unwrap() sync.Transport { return c.Transport }
+
 func (c *carriage) end() error {
 	err := c.Transport.Close()
 	if c.owned {
@@ -105,11 +108,20 @@ func (s *Session) openTransport(ctx context.Context) (sync.Transport, error) {
 		}
 		c.end()
 	}
+	var o sync.OpenOptions
+	if !s.f.Config().Transfer.MayUseAgent() {
+		o.NoAgent, o.WhyNot = true, "the config says agent = false"
+	}
+	return s.openOver(ctx, o)
+}
+
+// openOver opens a transport over a connection of its own.
+func (s *Session) openOver(ctx context.Context, o sync.OpenOptions) (sync.Transport, error) {
 	conn, owned, facts, err := s.dialBulk(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tr, err := sync.Open(ctx, conn, facts)
+	tr, err := sync.OpenWith(ctx, conn, facts, o)
 	if err != nil {
 		if owned {
 			conn.Close()

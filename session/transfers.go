@@ -89,16 +89,7 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 		}
 		defer tr.Close()
 		defer hangUpWith(ctx, tr)()
-		plan, err := sync.MakePlan(ctx, tr, spec, report)
-		if err != nil {
-			return orCut(tr, err)
-		}
-		if confirm != nil {
-			if err := confirm(plan); err != nil {
-				return err
-			}
-		}
-		part, err := sync.Execute(ctx, tr, plan, report)
+		part, err := sync.Transfer(ctx, tr, spec, confirm, report)
 		res = added(res, part)
 		served(tr, err)
 		return orCut(tr, err)
@@ -148,7 +139,8 @@ func added(before, after *sync.Result) *sync.Result {
 	if before == nil || after == nil {
 		return cmp.Or(after, before)
 	}
-	moved := len(after.Sent)
+	moved := after.Files
+	after.Files += before.Files
 	after.Sent = append(before.Sent, after.Sent...)
 	after.Deleted = append(before.Deleted, after.Deleted...)
 	after.Bytes += before.Bytes
@@ -165,7 +157,28 @@ func added(before, after *sync.Result) *sync.Result {
 func (s *Session) remember(ctx context.Context, spec sync.Spec, res *sync.Result) error {
 	_, err := s.f.ledger.Append(ctx, ledger.NewEvent(ledger.Transferred, s.uid, "rentop", map[string]any{
 		"direction": spec.Direction, "local": spec.Local, "remote": spec.Remote,
-		"files": len(res.Sent), "failed": len(res.Failed), "bytes": res.Bytes, "wire": res.Wire, "seconds": res.Took.Seconds(),
+		"files": res.Files, "failed": res.FailedAll, "bytes": res.Bytes, "wire": res.Wire, "seconds": res.Took.Seconds(),
 	}))
 	return err
+}
+
+// UndoTransfer puts back what the last transfer into a folder on the instance
+// removed; "" is the first configured pair's. See sync.Undo.
+func (s *Session) UndoTransfer(ctx context.Context, remotePath string) (restored []string, err error) {
+	if remotePath == "" {
+		if len(s.cfg().Sync) == 0 {
+			return nil, fmt.Errorf("%s: in which folder on the instance? name it", s.cfg().Name)
+		}
+		remotePath = s.cfg().Sync[0].Remote
+	}
+	tr, err := s.openTransport(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer tr.Close()
+	restored, err = sync.Undo(ctx, tr, remotePath)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.cfg().Name, err)
+	}
+	return restored, err
 }

@@ -172,7 +172,7 @@ func nextChange(ctx context.Context, w *sync.Watcher, m *sync.Mirror) (sync.Chan
 
 // something says whether there is anything to tell of a change.
 func something(c sync.Change) bool {
-	return len(c.Held) > 0 || c.Result != nil && (len(c.Sent)+len(c.Deleted)+len(c.Failed) > 0 || c.Wire > 0)
+	return len(c.Held) > 0 || c.Result != nil && (c.Files > 0 || len(c.Deleted)+len(c.Failed) > 0 || c.Wire > 0)
 }
 
 // moved is the sum of a watch, for the ledger: one event, not one a save.
@@ -186,8 +186,8 @@ func (m *moved) add(r *sync.Result) {
 	if r == nil {
 		return
 	}
-	m.files += int64(len(r.Sent))
-	m.failed += int64(len(r.Failed))
+	m.files += r.Files
+	m.failed += r.FailedAll
 	m.bytes += r.Bytes
 	m.wire += r.Wire
 	m.took += r.Took

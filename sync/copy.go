@@ -196,7 +196,9 @@ type copying struct {
 }
 
 func (x *copying) fail(p string, err error) {
-	x.res.Failed = append(x.res.Failed, Failure{Path: p, Err: err})
+	if x.res.FailedAll++; len(x.res.Failed) < maxFailed {
+		x.res.Failed = append(x.res.Failed, Failure{Path: p, Err: err})
+	}
 	x.tr.failed.Add(1)
 }
 
@@ -283,7 +285,9 @@ func (x *copying) relay(ctx context.Context, files []Entry, retry bool) (again [
 	err = relay(ctx, x.from, x.to, x.p.local, x.p.remote, files, x.tr, func(e Entry, err error) {
 		switch {
 		case err == nil:
-			x.res.Sent = append(x.res.Sent, e)
+			if x.res.Files++; len(x.res.Sent) < maxSent {
+				x.res.Sent = append(x.res.Sent, e)
+			}
 			x.res.Bytes += e.Size
 			x.tr.files.Add(1)
 		case retry && (errors.Is(err, ErrChanged) || errors.Is(err, ErrDiffers)):

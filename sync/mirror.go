@@ -104,7 +104,7 @@ func (m *Mirror) All(ctx context.Context, t Transport, confirm func(*Plan) error
 	for _, e := range l.Entries {
 		m.put(e)
 	}
-	m.unsure(c.Result)
+	m.unsure(c.Result, plan)
 	return c, nil
 }
 
@@ -192,7 +192,7 @@ func (m *Mirror) Some(ctx context.Context, ch Changes, report func(Progress)) (C
 			m.later = append(m.later, a.Entry.Path)
 		}
 	}
-	m.unsure(c.Result)
+	m.unsure(c.Result, plan)
 	return c, nil
 }
 
@@ -203,11 +203,17 @@ func (m *Mirror) Pending() bool { return len(m.again) > 0 }
 // unsure forgets what is there of paths that failed, so that they are sent when
 // they are looked at next. Those that changed under our eyes are looked at soon,
 // and are no failure: they are being written.
-func (m *Mirror) unsure(r *Result) {
+func (m *Mirror) unsure(r *Result, p *Plan) {
+	if r.FailedAll > int64(len(r.Failed)) { // more than are named
+		for _, a := range p.Actions {
+			m.drop(a.Entry.Path)
+		}
+	}
 	r.Failed = slices.DeleteFunc(r.Failed, func(f Failure) bool {
 		m.drop(f.Path)
 		if errors.Is(f.Err, ErrChanged) {
 			m.again = append(m.again, f.Path)
+			r.FailedAll--
 			return true
 		}
 		return false

@@ -90,7 +90,7 @@ func sample() *session.FleetView {
 		Running: 1, Saved: session.Saved{Known: true, At: noon},
 		Limit: 4 << 20, Syncs: []session.SyncPair{{Local: ".", Remote: "~/project"}, {Local: "./结果", Remote: "~/project/out"}},
 		Transfer: []session.TransferView{
-			{ID: 1, Direction: treesync.Push, Local: ".", Remote: "~/project", Result: &treesync.Result{Sent: make([]treesync.Entry, 412), Bytes: 88 << 20, Wire: 21 << 20, Reused: 40 << 20, Took: 9 * time.Second, Verified: true}},
+			{ID: 1, Direction: treesync.Push, Local: ".", Remote: "~/project", Result: &treesync.Result{Files: 412, Bytes: 88 << 20, Wire: 21 << 20, Reused: 40 << 20, Took: 9 * time.Second, Verified: true}},
 			{ID: 2, Direction: treesync.Pull, Local: "./out", Remote: "~/project/out", Progress: treesync.Progress{Stage: "send", Files: 12, FilesAll: 40, Bytes: 3 << 30, BytesAll: 8 << 30, Rate: 84e6, Left: 61 * time.Second, Wire: 2 << 30, Reused: 512 << 20,
 				Transport: "sftp", WhySlower: "commands cannot run as needed: nothing is compressed", Current: "ckpt/step-18000.safetensors"}},
 			{ID: 3, Direction: treesync.Push, Local: "./data", Remote: "~/data", Paused: true, Progress: treesync.Progress{Stage: "send", Files: 1, FilesAll: 9, Bytes: 1 << 30, BytesAll: 4 << 30, Left: -1}},

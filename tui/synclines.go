@@ -76,10 +76,10 @@ func (l *look) transferState(t *session.TransferView) (string, themes.Style) {
 		return l.gl.No + " " + l.T("transfer.cancelled"), l.th.Dim
 	case t.Err != "":
 		return l.gl.No + " " + l.T("transfer.failed"), l.th.Bad
-	case t.Result != nil && len(t.Result.Failed) > 0:
-		return l.gl.No + " " + l.N("transfer.failures", len(t.Result.Failed)), l.th.Bad
+	case t.Result != nil && t.Result.FailedAll > 0:
+		return l.gl.No + " " + l.N("transfer.failures", int(t.Result.FailedAll)), l.th.Bad
 	case t.Result != nil:
-		s := l.gl.Yes + " " + l.N("transfer.done", len(t.Result.Sent), size(float64(t.Result.Bytes)), text.Dur(t.Result.Took))
+		s := l.gl.Yes + " " + l.N("transfer.done", int(t.Result.Files), size(float64(t.Result.Bytes)), text.Dur(t.Result.Took))
 		if t.Result.Verified {
 			s += " " + l.gl.Dot + " " + l.T("transfer.verified")
 		}
@@ -105,10 +105,13 @@ func (l *look) transferDetail(r cell.Area, t *session.TransferView) {
 	}
 	p := &t.Progress
 	words := fmt.Sprintf("%s/%s", size(float64(p.Bytes)), size(float64(p.BytesAll)))
+	if p.Growing {
+		words += "+" // found so far
+	}
 	if p.Rate > 0 {
 		words += "  " + speed(p.Rate)
 	}
-	if p.Left >= 0 && p.BytesAll > 0 {
+	if p.Left >= 0 && p.BytesAll > 0 && !p.Growing {
 		words += "  " + l.T("transfer.left", text.Dur(p.Left))
 	}
 	words += "  " + l.N("transfer.files", int(p.FilesAll), p.Files)

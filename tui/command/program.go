@@ -67,11 +67,11 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		a.demoCommand(),
-		a.addCommand(), a.editCommand(), a.rmCommand(), a.lsCommand(),
+		a.addCommand(), a.importCommand(), a.editCommand(), a.rmCommand(), a.lsCommand(),
 		a.gpuCommand(), a.doctorCommand(),
 		a.shellCommand(), a.execCommand(), a.forwardCommand(),
 		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(),
-		a.pushCommand(), a.pullCommand(),
+		a.pushCommand(), a.pullCommand(), a.copyCommand(), a.syncCommand(),
 		a.releaseCommand(), a.startCommand(), a.costCommand(),
 		a.manCommand(), a.versionCommand(), a.agentCommand(),
 	)

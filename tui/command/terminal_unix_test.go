@@ -12,7 +12,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,34 +21,6 @@ import (
 	"rentop/remote/sshtest"
 	"rentop/tui/command"
 )
-
-// screen collects what a terminal shows, or a stream.
-type screen struct {
-	mu   sync.Mutex // protects text
-	text bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// shows waits until want is there.
-func (s *screen) shows(t *testing.T, want string) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(s.String(), want); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never saw %q in:\n%q", want, s.String())
-		}
-	}
-}
 
 // home gives rentop folders of its own and an instance "a"; accept is the flag
 // that trusts it.
@@ -74,7 +45,7 @@ func home(t *testing.T, o sshtest.Options) (s *sshtest.Server, accept string) {
 }
 
 // start runs rentop on a terminal of its own.
-func start(t *testing.T, args ...string) (keys io.Writer, seen *screen, code chan int) {
+func start(t *testing.T, args ...string) (keys io.Writer, seen *sshtest.Screen, code chan int) {
 	t.Helper()
 	master, slave, err := pty.Open()
 	if err != nil {
@@ -83,7 +54,7 @@ func start(t *testing.T, args ...string) (keys io.Writer, seen *screen, code cha
 	if err := pty.Setsize(slave, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
 		t.Fatal(err)
 	}
-	seen, code = &screen{}, make(chan int, 1)
+	seen, code = &sshtest.Screen{}, make(chan int, 1)
 	copied := make(chan struct{})
 	go func() { defer close(copied); io.Copy(seen, master) }()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -99,7 +70,7 @@ func start(t *testing.T, args ...string) (keys io.Writer, seen *screen, code cha
 	return master, seen, code
 }
 
-func ends(t *testing.T, code chan int, seen *screen, want int) {
+func ends(t *testing.T, code chan int, seen *sshtest.Screen, want int) {
 	t.Helper()
 	select {
 	case got := <-code:
@@ -116,9 +87,9 @@ func TestShell(t *testing.T) {
 		t.Run(fmt.Sprintf("without%v", hide), func(t *testing.T) {
 			_, accept := home(t, sshtest.Options{Hide: hide, Noise: true})
 			keys, seen, code := start(t, "shell", "a", accept)
-			seen.shows(t, "$ ")
+			seen.Wait(t, "$ ")
 			io.WriteString(keys, "echo it-is-$((6*7)); stty size\r")
-			seen.shows(t, "it-is-42")
+			seen.Wait(t, "it-is-42")
 			io.WriteString(keys, "exit\r")
 			ends(t, code, seen, 0)
 		})
@@ -129,11 +100,11 @@ func TestShell(t *testing.T) {
 func TestShellDetached(t *testing.T) {
 	_, accept := home(t, sshtest.Options{})
 	keys, seen, code := start(t, "shell", "a", accept)
-	seen.shows(t, "leave: Ctrl-b d keeps what runs here; Enter ~ . cuts the connection")
-	seen.shows(t, "$ ")
+	seen.Wait(t, "leave: Ctrl-b d keeps what runs here; Enter ~ . cuts the connection")
+	seen.Wait(t, "$ ")
 	io.WriteString(keys, "\x02d")
 	ends(t, code, seen, 0)
-	seen.shows(t, "[detached")
+	seen.Wait(t, "[detached")
 	_, after, _ := strings.Cut(seen.String(), "[detached")
 	if strings.Contains(after, "?1049l") || !strings.Contains(after, "\n") {
 		t.Errorf("after the detach the terminal got %q", after)
@@ -144,7 +115,7 @@ func TestShellDetached(t *testing.T) {
 func TestShellIsLeft(t *testing.T) {
 	_, accept := home(t, sshtest.Options{Hide: []string{"tmux"}})
 	keys, seen, code := start(t, "shell", "a", accept)
-	seen.shows(t, "$ ")
+	seen.Wait(t, "$ ")
 	io.WriteString(keys, "sleep 1000\r")
 	time.Sleep(300 * time.Millisecond)
 	io.WriteString(keys, "\r~.")
@@ -156,21 +127,16 @@ func TestShellIsLeft(t *testing.T) {
 
 func TestForward(t *testing.T) {
 	s, accept := home(t, sshtest.Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, local, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	_, local, _ := net.SplitHostPort(sshtest.Nobody(t))
 	_, port, _ := net.SplitHostPort(s.Addr)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	said, code := &screen{}, make(chan int, 1)
+	said, code := &sshtest.Screen{}, make(chan int, 1)
 	go func() {
 		p := command.Program{In: os.Stdin, Out: io.Discard, Err: said, Now: time.Now}
 		code <- command.Run(ctx, p, []string{"forward", "a", local + ":" + port, accept})
 	}()
-	said.shows(t, "http://127.0.0.1:"+local)
+	said.Wait(t, "http://127.0.0.1:"+local)
 	c, err := net.Dial("tcp", "127.0.0.1:"+local)
 	if err != nil {
 		t.Fatal(err)
@@ -187,20 +153,15 @@ func TestForward(t *testing.T) {
 // A port where nothing listens is told once a connection came, and the forward stays.
 func TestForwardToNothing(t *testing.T) {
 	_, accept := home(t, sshtest.Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, local, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	_, local, _ := net.SplitHostPort(sshtest.Nobody(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	said, code := &screen{}, make(chan int, 1)
+	said, code := &sshtest.Screen{}, make(chan int, 1)
 	go func() {
 		p := command.Program{In: os.Stdin, Out: io.Discard, Err: said, Now: time.Now}
 		code <- command.Run(ctx, p, []string{"forward", "a", local + ":1", accept})
 	}()
-	said.shows(t, "http://127.0.0.1:"+local)
+	said.Wait(t, "http://127.0.0.1:"+local)
 	for range 3 {
 		c, err := net.Dial("tcp", "127.0.0.1:"+local)
 		if err != nil {
@@ -209,7 +170,7 @@ func TestForwardToNothing(t *testing.T) {
 		io.Copy(io.Discard, c)
 		c.Close()
 	}
-	said.shows(t, "nothing answers at 127.0.0.1:1 there")
+	said.Wait(t, "nothing answers at 127.0.0.1:1 there")
 	cancel()
 	ends(t, code, said, 0)
 	if n := strings.Count(said.String(), "nothing answers"); n != 1 {
@@ -222,7 +183,7 @@ func TestWatch(t *testing.T) {
 	_, accept := home(t, sshtest.Options{Hide: []string{"nvidia-smi"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	out, code := &screen{}, make(chan int, 1)
+	out, code := &sshtest.Screen{}, make(chan int, 1)
 	go func() {
 		p := command.Program{In: os.Stdin, Out: out, Err: io.Discard, Now: time.Now}
 		code <- command.Run(ctx, p, []string{"gpu", "a", "--watch", "--json", accept})

@@ -165,20 +165,25 @@ func (a *app) transfer(ctx context.Context, s *session.Session, spec session.Tra
 		}
 	}
 	res, err := s.Transfer(ctx, spec, confirm, t.progress)
+	return a.ended(fmt.Sprintf("%s: %s", s.Name(), spec.Direction), t, res, err)
+}
+
+// ended tells how a transfer has ended, and what its command ends with.
+func (a *app) ended(what string, t *teller, res *sync.Result, err error) error {
 	t.clear()
 	if res == nil {
 		return err
 	}
-	if t.json || t.events || err == nil || len(res.Sent)+len(res.Deleted)+len(res.Failed) > 0 {
+	if t.json || t.events || err == nil || res.Files > 0 || len(res.Deleted) > 0 || res.FailedAll > 0 {
 		if perr := t.result(res); err == nil {
 			err = perr
 		}
 	}
-	switch n := len(res.Failed); {
+	switch n := res.FailedAll; {
 	case err != nil:
 		a.note("%s", stopped(res))
 	case n > 0:
-		err = fmt.Errorf("%s: %s: %d failed, each named above with its reason; the others are there, whole. Mend that and run it again: only what is missing is moved", s.Name(), spec.Direction, n)
+		err = fmt.Errorf("%s: %d failed, each named above with its reason; the others are there, whole. Mend that and run it again: only what is missing is moved", what, n)
 	}
 	return err
 }

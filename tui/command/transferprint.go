@@ -21,7 +21,7 @@ import (
 type transferred struct {
 	Event     string         `json:"event,omitempty"` // "result", with --events
 	Direction sync.Direction `json:"direction"`
-	Files     int            `json:"files"`
+	Files     int64          `json:"files"`
 	Bytes     int64          `json:"bytes"`
 	Kept      int64          `json:"kept_bytes"` // of unfinished files: the next run goes on there
 	WireBytes int64          `json:"wire_bytes"`
@@ -155,6 +155,7 @@ func (t *teller) progress(p sync.Progress) {
 		FilesAll  int64    `json:"files_all"`
 		Bytes     int64    `json:"bytes"`
 		BytesAll  int64    `json:"bytes_all"`
+		Growing   bool     `json:"growing"` // files_all and bytes_all are what was found so far
 		Wire      int64    `json:"wire_bytes"`
 		Reused    int64    `json:"reused_bytes"`
 		Rate      float64  `json:"rate"`
@@ -163,7 +164,7 @@ func (t *teller) progress(p sync.Progress) {
 		Transport string   `json:"transport"`
 		WhySlower string   `json:"why_slower"`
 		Failed    int      `json:"failed"`
-	}{"progress", p.Stage, p.Files, p.FilesAll, p.Bytes, p.BytesAll, p.Wire, p.Reused, p.Rate, left, p.Current, p.Transport, p.WhySlower, p.FailedSoon})
+	}{"progress", p.Stage, p.Files, p.FilesAll, p.Bytes, p.BytesAll, p.Growing, p.Wire, p.Reused, p.Rate, left, p.Current, p.Transport, p.WhySlower, p.FailedSoon})
 }
 
 func (t *teller) clear() { t.line.clear() }
@@ -171,12 +172,12 @@ func (t *teller) clear() { t.line.clear() }
 // compared says whether the SHA-256 of what moved was compared between the two
 // sides: a pull by SFTP alone has nobody there to compute one.
 func compared(d sync.Direction, r *sync.Result) bool {
-	return len(r.Sent) > 0 && (d == sync.Push || r.Transport != "sftp")
+	return r.Files > 0 && (d != sync.Pull || r.Transport != "sftp")
 }
 
 func summary(d sync.Direction, r *sync.Result) transferred {
 	out := transferred{
-		Direction: d, Files: len(r.Sent), Bytes: r.Bytes, Kept: r.Kept, WireBytes: r.Wire, Reused: r.Reused, Unchanged: r.Unchanged,
+		Direction: d, Files: r.Files, Bytes: r.Bytes, Kept: r.Kept, WireBytes: r.Wire, Reused: r.Reused, Unchanged: r.Unchanged,
 		Deleted: append([]string{}, r.Deleted...), Failed: []failure{}, Verified: r.Verified, Compared: compared(d, r),
 		Seconds: r.Took.Round(time.Millisecond).Seconds(), Transport: r.Transport,
 	}
@@ -211,18 +212,18 @@ func (t *teller) result(r *sync.Result) error {
 	return err
 }
 
+// verbs say what was done with files.
+var verbs = map[sync.Direction]string{sync.Push: "pushed", sync.Pull: "pulled", sync.Between: "copied"}
+
 // lastLine says what was sent, what was saved, and how far it is proven.
 func lastLine(d sync.Direction, r *sync.Result) string {
-	verb := "pushed"
-	if d == sync.Pull {
-		verb = "pulled"
-	}
-	parts := []string{fmt.Sprintf("%s %s files, %s in %s", verb, commas(len(r.Sent)), sync.Size(r.Bytes), took(r.Took))}
+	verb := verbs[d]
+	parts := []string{fmt.Sprintf("%s %s files, %s in %s", verb, commas(int(r.Files)), sync.Size(r.Bytes), took(r.Took))}
 	if s := r.Took.Seconds(); s > 0 && r.Bytes > 0 {
 		parts[0] += fmt.Sprintf(" (%s/s)", sync.Size(int64(float64(r.Bytes)/s)))
 	}
 	parts[0] += fmt.Sprintf(", %s unchanged", commas(int(r.Unchanged)))
-	if len(r.Sent) > 0 {
+	if r.Files > 0 {
 		wire := sync.Size(r.Wire) + " crossed the wire"
 		var saved []string
 		if r.Reused > 0 {
@@ -245,7 +246,7 @@ func lastLine(d sync.Direction, r *sync.Result) string {
 	if n := len(r.Deleted); n > 0 {
 		line += fmt.Sprintf(", %s deleted", commas(n))
 	}
-	if n := len(r.Failed); n > 0 {
+	if n := int(r.FailedAll); n > 0 {
 		line += fmt.Sprintf(", %s failed", commas(n))
 	}
 	if r.Verified {

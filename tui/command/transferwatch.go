@@ -62,7 +62,7 @@ func (t *teller) watched(e session.WatchEvent, name string) {
 	case session.WatchPolling:
 		t.a.note("%s %s", at, remote.Clean(e.Err.Error()))
 	case session.WatchReady:
-		if len(e.Change.Sent)+len(e.Change.Deleted)+len(e.Change.Failed) > 0 {
+		if e.Change.Files > 0 || len(e.Change.Deleted)+len(e.Change.Failed) > 0 {
 			t.a.note("%s %s", at, lastLine(t.direction, e.Change.Result))
 		}
 		where := "changes here are pushed as they are saved"
@@ -85,13 +85,9 @@ func (t *teller) watched(e session.WatchEvent, name string) {
 
 // changeLine is one change: its files by name as long as they are few.
 func changeLine(d sync.Direction, e session.WatchEvent) string {
-	verb := "pushed"
-	if d == sync.Pull {
-		verb = "pulled"
-	}
-	r := e.Change.Result
+	verb, r := verbs[d], e.Change.Result
 	what := ""
-	switch n := len(r.Sent); {
+	switch n := int(r.Files); {
 	case n > 3:
 		what = fmt.Sprintf("%s %s files", verb, commas(n))
 	case n > 0:
@@ -114,7 +110,7 @@ func changeLine(d sync.Direction, e session.WatchEvent) string {
 		}
 		what += fmt.Sprintf("%s deleted", commas(n))
 	}
-	if n := len(r.Failed); n > 0 {
+	if n := int(r.FailedAll); n > 0 {
 		what += fmt.Sprintf(", %s failed", commas(n))
 	}
 	return fmt.Sprintf("%s in %s", what, e.Took.Round(time.Millisecond))
