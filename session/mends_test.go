@@ -31,7 +31,8 @@ func TestResumedReleaseAlert(t *testing.T) {
 	s := session(t, f, "box")
 	alerted := func(p release.Phase) bool {
 		st := &state{timeline: ledger.Timeline{}, release: &release.View{Resumed: true, Phase: p}}
-		for _, a := range s.look(st, Meter{}, time.Now()) {
+		alerts, _ := s.look(st, Meter{}, time.Now())
+		for _, a := range alerts {
 			if a.ID == "release" {
 				return true
 			}

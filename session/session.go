@@ -13,6 +13,7 @@ import (
 
 	"rentop/remote"
 	"rentop/remote/gpu"
+	"rentop/remote/gpu/alarm"
 	"rentop/remote/provider"
 	"rentop/remote/tmux"
 	"rentop/session/billing"
@@ -98,12 +99,13 @@ type state struct {
 	timeline ledger.Timeline
 	saved    Saved
 	watched  map[string]time.Time // newest file under each watched path
-	alerts   alerts
+	alarms   alarm.Watch
 	release  *release.View
 	provider provider.Status
 	asked    bool // provider holds an answer
 
-	dirty, urgent bool // changed since published; and must be seen at once
+	unfinishedAt  time.Time // since when a release of a rentop before is shown
+	dirty, urgent bool      // changed since published; and must be seen at once
 	published     time.Time
 }
 

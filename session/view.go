@@ -69,6 +69,7 @@ type View struct {
 	Limit                                      int64          // of its transfers, bytes a second each way; 0: none
 	Syncs                                      []SyncPair     // as configured
 	Alerts                                     []Alert
+	PastAlerts                                 []PastAlert   // what was said, newest last, also what is silenced
 	Release                                    *release.View // nil where none is under way
 	CanStop, CanStart, CanDestroy, CanSnapshot bool
 }
@@ -130,6 +131,12 @@ type Alert struct {
 	Level Level
 	Text  phrase.Text // with its evidence
 	Since time.Time
+}
+
+// PastAlert is an alert that was said.
+type PastAlert struct {
+	Alert
+	Ended time.Time // zero while it lasts
 }
 
 // Level of an Alert.

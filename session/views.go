@@ -32,7 +32,7 @@ func (s *Session) publish(st *state) {
 	for _, p := range s.cfg().Sync {
 		v.Syncs = append(v.Syncs, SyncPair(p))
 	}
-	v.Alerts = s.look(st, m, now)
+	v.Alerts, v.PastAlerts = s.look(st, m, now)
 	s.view.Store(v)
 	if st.urgent {
 		s.f.touch()

@@ -61,6 +61,7 @@ type Instance struct {
 	Traffic   *Traffic   `toml:"traffic,omitempty"`
 	Budget    string     `toml:"budget,omitempty"`
 	Idle      *Idle      `toml:"idle,omitempty"`
+	Alarm     *Alarm     `toml:"alarm,omitempty"`
 	Sync      []Pair     `toml:"sync,omitempty"`
 	Artifacts []Artifact `toml:"artifacts,omitempty"`
 	LookIn    []string   `toml:"look_in,omitempty"` // where the person's files lie; empty: every writable local file system
@@ -172,6 +173,9 @@ func Parse(path string, text []byte) (*File, error) {
 		in.Name = name
 		if key, what := in.check(); what != "" {
 			return nil, &Error{File: path, Line: f.lines.find(name, key), What: fmt.Sprintf("instance %q: %s", remote.Short(name, 64), what)}
+		}
+		if what := in.Alarm.fault(); what != "" {
+			return nil, &Error{File: path, Line: f.lines.find(name, "alarm"), What: fmt.Sprintf("instance %q: %s", remote.Short(name, 64), what)}
 		}
 		f.Instance[name] = in
 	}

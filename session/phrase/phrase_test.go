@@ -101,7 +101,50 @@ func TestEveryIDIsSaid(t *testing.T) {
 			}
 		}
 	}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	// The rules give keys with their arguments: Text{Key: "alert.x", Args: []any{…}}.
+	rule := func(lit *ast.CompositeLit) {
+		id, args, many := "", 0, false
+		for _, e := range lit.Elts {
+			kv, ok := e.(*ast.KeyValueExpr)
+			if !ok {
+				return
+			}
+			switch key, _ := kv.Key.(*ast.Ident); key.Name {
+			case "Key":
+				switch v := kv.Value.(type) {
+				case *ast.BasicLit:
+					id, _ = strconv.Unquote(v.Value)
+				case *ast.BinaryExpr:
+					if l, ok := v.X.(*ast.BasicLit); ok {
+						p, _ := strconv.Unquote(l.Value)
+						prefixes = append(prefixes, p)
+					}
+				}
+			case "Args":
+				if l, ok := kv.Value.(*ast.CompositeLit); ok {
+					args = len(l.Elts)
+				}
+			case "Many":
+				many = true
+			}
+		}
+		if !strings.Contains(id, ".") {
+			return
+		}
+		template, ok := english[ID(id)]
+		said[ID(id)] = true
+		if many {
+			args++
+			said[ID(id+".1")] = true
+			if _, ok := english[ID(id+".1")]; !ok {
+				t.Errorf("%q has no singular", id)
+			}
+		}
+		if n := len(verb.FindAllString(template, -1)); !ok || n != args {
+			t.Errorf("%s: %q takes %d arguments, not %d", fset.Position(lit.Pos()), id, n, args)
+		}
+	}
+	walk := func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -110,6 +153,11 @@ func TestEveryIDIsSaid(t *testing.T) {
 			return err
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.CompositeLit); ok {
+				if kind, ok := lit.Type.(*ast.Ident); ok && kind.Name == "Text" || lit.Type == nil && len(lit.Elts) > 0 {
+					rule(lit)
+				}
+			}
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
 				return true
@@ -128,9 +176,11 @@ func TestEveryIDIsSaid(t *testing.T) {
 			return true
 		})
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+	for _, dir := range []string{"..", "../../remote/gpu/alarm"} {
+		if err := filepath.WalkDir(dir, walk); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(said) < 100 {
 		t.Fatalf("found only %d: the test looks in the wrong place", len(said))

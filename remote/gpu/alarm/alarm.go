@@ -103,6 +103,7 @@ type Limits struct {
 	LeftoverBytes float64       // memory that a job's process holds after its end
 	RunwayJob     time.Duration // of the balance, while a job runs
 	RunwayIdle    time.Duration // of the balance otherwise
+	Off           []string      // rules that say nothing, by name
 }
 
 // Usual are the defaults.

@@ -3,6 +3,7 @@ package alarm
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -65,7 +66,7 @@ func (w *Watch) Step(m Moment, l Limits) []Finding {
 		w.window.add(m.Sample)
 	}
 	var out []Finding
-	for _, r := range rules {
+	for _, r := range rules() {
 		found := map[string]bool{}
 		for _, f := range r.find(w, &m, &l) {
 			found[f.ID] = true
@@ -79,7 +80,7 @@ func (w *Watch) Step(m Moment, l Limits) []Finding {
 				f.Since = a.first
 			}
 			a.finding = f
-			if !a.said && m.At.Sub(a.first) >= r.hold {
+			if !a.said && m.At.Sub(a.first) >= r.hold && !slices.Contains(l.Off, r.name) {
 				a.said = true
 				w.remember(f)
 			}
@@ -92,7 +93,7 @@ func (w *Watch) Step(m Moment, l Limits) []Finding {
 			}
 		}
 		for _, id := range order(w.active, r.name) {
-			if a := w.active[id]; a.said && !m.At.Before(w.silent[id]) {
+			if a := w.active[id]; a.said && !m.At.Before(w.silent[id]) && !slices.Contains(l.Off, r.name) {
 				out = append(out, a.finding)
 			}
 		}
@@ -153,29 +154,46 @@ func (w *Watch) end(id string, at time.Time) {
 	}
 }
 
+// Known says whether there is an alarm of this name.
+func Known(name string) bool {
+	return slices.ContainsFunc(rules(), func(r rule) bool { return r.name == name })
+}
+
+// Names are the alarms' names.
+func Names() string {
+	var all []string
+	for _, r := range rules() {
+		all = append(all, r.name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
 // rules is the table, what needs the person most first.
-var rules = []rule{
-	{"gpu", 0, 3 * time.Second, lost},
-	{"driver", 0, 3 * time.Second, hung},
-	{"xid", 0, 0, xids},
-	{"ecc", 0, 0, eccErrors},
-	{"remap", 0, 0, remaps},
-	{"idle", 0, 0, idle},
-	{"unreachable", 0, 0, unreachable},
-	{"budget", 0, 0, budget},
-	{"runway", 0, time.Minute, runway},
-	{"job", 0, 0, jobs},
-	{"hot", 6 * time.Second, 20 * time.Second, hot},
-	{"brake", 3 * time.Second, 20 * time.Second, brake},
-	{"memory", 10 * time.Second, 30 * time.Second, memory},
-	{"filling", 30 * time.Second, time.Minute, filling},
-	{"disk", 0, 30 * time.Second, disks},
-	{"inodes", 0, 30 * time.Second, inodes},
-	{"stale", 0, 0, stale},
-	{"leftover", 2 * time.Minute, 10 * time.Second, leftovers},
-	{"starved", time.Minute, 2 * time.Minute, starved},
-	{"steal", time.Minute, 2 * time.Minute, steal},
-	{"neighbour", 2 * time.Minute, 2 * time.Minute, neighbour},
-	{"shallow", 2 * time.Minute, 2 * time.Minute, shallow},
-	{"link", 10 * time.Second, 30 * time.Second, links},
+func rules() []rule {
+	return []rule{
+		{"gpu", 0, 3 * time.Second, lost},
+		{"driver", 0, 3 * time.Second, hung},
+		{"xid", 0, 0, xids},
+		{"ecc", 0, 0, eccErrors},
+		{"remap", 0, 0, remaps},
+		{"idle", 0, 0, idle},
+		{"unreachable", 0, 0, unreachable},
+		{"budget", 0, 0, budget},
+		{"runway", 0, time.Minute, runway},
+		{"job", 0, 0, jobs},
+		{"hot", 6 * time.Second, 20 * time.Second, hot},
+		{"brake", 3 * time.Second, 20 * time.Second, brake},
+		{"memory", 10 * time.Second, 30 * time.Second, memory},
+		{"filling", 30 * time.Second, time.Minute, filling},
+		{"disk", 0, 30 * time.Second, disks},
+		{"inodes", 0, 30 * time.Second, inodes},
+		{"stale", 0, 0, stale},
+		{"leftover", 2 * time.Minute, 10 * time.Second, leftovers},
+		{"starved", time.Minute, 2 * time.Minute, starved},
+		{"steal", time.Minute, 2 * time.Minute, steal},
+		{"neighbour", 2 * time.Minute, 2 * time.Minute, neighbour},
+		{"shallow", 2 * time.Minute, 2 * time.Minute, shallow},
+		{"link", 10 * time.Second, 30 * time.Second, links},
+	}
 }

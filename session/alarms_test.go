@@ -15,11 +15,11 @@ func TestIdleAlertBeginsWithTheIdling(t *testing.T) {
 	s.setup.Store(&setup{cfg: config.Instance{Name: "a", Idle: &config.Idle{Below: 5, For: "20m"}}})
 	st := &state{State: Live, sample: &gpu.Sample{GPUs: []gpu.GPU{{Util: gpu.Of(1)}}}}
 	st.saved = Saved{Known: true, Files: 1}
-	if got := s.look(st, Meter{}, noon); len(got) != 0 {
+	if got, _ := s.look(st, Meter{}, noon); len(got) != 0 {
 		t.Fatalf("an alert at once: %v", got)
 	}
 	for _, min := range []int{21, 25} {
-		got := s.look(st, Meter{}, noon.Add(time.Duration(min)*time.Minute))
+		got, _ := s.look(st, Meter{}, noon.Add(time.Duration(min)*time.Minute))
 		if len(got) != 1 || !got[0].Since.Equal(noon) {
 			t.Fatalf("after %d min: %+v, want one since noon", min, got)
 		}
