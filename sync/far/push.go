@@ -139,8 +139,9 @@ func (s *sender) answer(m frame, f *flow) error {
 		}
 		twice := false
 		o.hear(func(h *have) {
-			twice = h.known
-			h.known, h.part, h.bases = true, part, bases
+			if twice = h.known; !twice {
+				h.known, h.part, h.bases = true, part, bases
+			}
 		})
 		if twice {
 			return broken("it said twice what it has of file %d", o.index)
