@@ -31,7 +31,8 @@
 // two to three times the work of zstd's best to leave 10 to 22 % less, which pays up to some 3 MB/s.
 // Beside it on the same 8 MiB of text, kanzi-go 2.6.0 (pure Go, too): BWT and CM pack as fast and as
 // small, 4.69, but unpack at half the speed; BWT, ranks and ANS leave 4.24 at twice the speed; TPAQ
-// 4.87 at a third. It would add more to the helper than these 800 lines do.
+// 4.87 at a third. It would add 309 KB to the gzipped helper, zstd and huff0 add 239, all of this package
+// beside them 53.
 //
 // Blocks are independent, so that they can be packed by several cores and lost with
 // a connection: 1 MiB at a time costs zstd 0.5 to 10 % more bytes than 8 MiB do, more at higher
