@@ -34,33 +34,6 @@ func connect(t *testing.T, s *sshtest.Server) *Conn {
 	return c
 }
 
-// screen collects a terminal's output and waits for text in it.
-type screen struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *screen) wait(t *testing.T, text string) {
-	t.Helper()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		s.mu.Lock()
-		got := s.b.String()
-		s.mu.Unlock()
-		if strings.Contains(got, text) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no %q in %q", text, got)
-		}
-	}
-}
-
 func TestTerminal(t *testing.T) {
 	for _, o := range []sshtest.Options{{}, {Shell: "fish"}, {Shell: "tcsh"}, {Dropbear: true}} {
 		t.Run(fmt.Sprint(o.Shell, o.Dropbear), func(t *testing.T) {
@@ -69,7 +42,7 @@ func TestTerminal(t *testing.T) {
 			in, keys := io.Pipe()
 			defer keys.Close()
 			resize := make(chan Size, 1)
-			var scr screen
+			var scr sshtest.Screen
 			done := make(chan struct{})
 			var code int
 			var err error
@@ -78,14 +51,14 @@ func TestTerminal(t *testing.T) {
 				code, err = c.Terminal(soon(t), TerminalOptions{Size: Size{101, 37}, Resize: resize, In: in, Out: &scr,
 					Script: "printf '<%s>\\n' " + Quote(hostile) + " \"$TERM\"; stty size; while read -r l; do [ \"$l\" = end ] && exit 5; echo \"got $l\"; stty size; done"})
 			}()
-			scr.wait(t, hostile)
-			scr.wait(t, "<xterm-256color>")
-			scr.wait(t, "37 101")
+			scr.Wait(t, hostile)
+			scr.Wait(t, "<xterm-256color>")
+			scr.Wait(t, "37 101")
 			resize <- Size{90, 20}
 			time.Sleep(100 * time.Millisecond)
 			io.WriteString(keys, "hello\r")
-			scr.wait(t, "got hello")
-			scr.wait(t, "20 90")
+			scr.Wait(t, "got hello")
+			scr.Wait(t, "20 90")
 			io.WriteString(keys, "end\r")
 			<-done
 			if code != 5 || err != nil {
@@ -100,13 +73,13 @@ func TestTerminalLoginShellAndCut(t *testing.T) {
 	c := connect(t, s)
 	in, keys := io.Pipe()
 	defer keys.Close()
-	var scr screen
-	go func() { scr.wait(t, "$"); io.WriteString(keys, "echo $((6*7)); exit 3\r") }()
+	var scr sshtest.Screen
+	go func() { scr.Wait(t, "$"); io.WriteString(keys, "echo $((6*7)); exit 3\r") }()
 	code, err := c.Terminal(soon(t), TerminalOptions{In: in, Out: &scr})
 	if code != 3 || err != nil {
 		t.Errorf("exit %d, %v", code, err)
 	}
-	scr.wait(t, "42")
+	scr.Wait(t, "42")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := c.Terminal(ctx, TerminalOptions{In: in, Out: &scr, Script: "sleep 100"}); !errors.Is(err, context.DeadlineExceeded) {

@@ -316,12 +316,7 @@ func TestQuestion(t *testing.T) {
 
 // TestCommandFailsAtOnce: without a screen nobody waits for an instance that is not there.
 func TestCommandFailsAtOnce(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := sshtest.Nobody(t)
 	dir := t.TempDir()
 	f, err := Open(t.Context(), Options{Dirs: Dirs{Config: dir, State: filepath.Join(dir, "s")}, Secrets: noKeyring{}})
 	if err != nil {
@@ -341,12 +336,7 @@ func TestCommandFailsAtOnce(t *testing.T) {
 // TestStoppedElsewhere: a command that cannot reach an instance asks its provider
 // before it says what it is and what it costs.
 func TestStoppedElsewhere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close()
+	addr := sshtest.Nobody(t)
 	dir := t.TempDir()
 	f, err := Open(t.Context(), Options{Dirs: Dirs{Config: dir, State: filepath.Join(dir, "s")}, Secrets: noKeyring{}})
 	if err != nil {

@@ -1,43 +1,15 @@
 package tmux
 
 import (
-	"bytes"
 	"io"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"rentop/remote"
 	"rentop/remote/sshtest"
 )
-
-type screen struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *screen) wait(t *testing.T, text string) {
-	t.Helper()
-	for end := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		s.mu.Lock()
-		got := s.b.String()
-		s.mu.Unlock()
-		if strings.Contains(got, text) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no %q on the screen: %q", text, got)
-		}
-	}
-}
 
 func TestAttachShell(t *testing.T) {
 	for _, tt := range []struct {
@@ -62,20 +34,20 @@ func TestAttachShell(t *testing.T) {
 			}
 			in, keys := io.Pipe()
 			defer keys.Close()
-			var scr screen
+			var scr sshtest.Screen
 			done := make(chan error, 1)
 			go func() {
 				_, err := c.Terminal(soon(t), remote.TerminalOptions{Size: remote.Size{Cols: 120, Rows: 30}, In: in, Out: &scr, Script: AttachShell("¥8.00/h #(touch evil) ¥25.61")})
 				done <- err
 			}()
 			if tt.tmux {
-				scr.wait(t, "8.00/h (touch evil)")
+				scr.Wait(t, "8.00/h (touch evil)")
 				i.sh(MeterScript("next meter"))
-				scr.wait(t, "next meter")
+				scr.Wait(t, "next meter")
 			}
 			time.Sleep(300 * time.Millisecond)
 			io.WriteString(keys, "expr 6000 + 66\r")
-			scr.wait(t, "6066")
+			scr.Wait(t, "6066")
 			if tt.tmux {
 				io.WriteString(keys, "\x02d") // detach: the shell stays
 			} else {
@@ -107,15 +79,15 @@ func TestAttachJob(t *testing.T) {
 	}
 	in, keys := io.Pipe()
 	defer keys.Close()
-	var scr screen
+	var scr sshtest.Screen
 	done := make(chan error, 1)
 	go func() {
 		_, err := c.Terminal(soon(t), remote.TerminalOptions{In: in, Out: &scr, Script: script})
 		done <- err
 	}()
-	scr.wait(t, "job_a")
+	scr.Wait(t, "job_a")
 	io.WriteString(keys, "you\r")
-	scr.wait(t, "heard you")
+	scr.Wait(t, "heard you")
 	io.WriteString(keys, "\x02d")
 	if err := <-done; err != nil {
 		t.Error(err)
