@@ -222,7 +222,7 @@ func (g *Governor) Link(rate float64) {
 	if float64(g.waiting) > enough.Seconds()*rate {
 		now := g.now()
 		if d := now.Sub(g.markedAt); d >= settling {
-			g.settled = d < 4*settling && rate < 1.25*g.marked
+			g.settled = rate < 1.25*g.marked
 			g.marked, g.markedAt = rate, now
 		}
 		g.rate = rate

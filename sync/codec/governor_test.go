@@ -143,3 +143,36 @@ func TestGovernorFollowsTheLink(t *testing.T) {
 		}
 	}
 }
+
+// Blocks that take seconds must not make a rate look new.
+func TestGovernorSettles(t *testing.T) {
+	clock := time.Unix(0, 0)
+	g := NewGovernor(2)
+	g.now = func() time.Time { return clock }
+	hear := func(rate float64, after time.Duration) Level {
+		clock = clock.Add(after)
+		g.Queue(g.Ahead(), g.Ahead())
+		g.Link(rate)
+		l, _ := g.Next()
+		return l
+	}
+	for i, rate := range []float64{1e5, 4e5, 9e5} {
+		if l := hear(rate, 300*time.Millisecond); l > LevelDefault {
+			t.Errorf("a rate that grows, %d: %s", i, l)
+		}
+	}
+	hear(1e6, 300*time.Millisecond)
+	for range 5 {
+		if l := hear(1e6, 3*time.Second); l != LevelMost {
+			t.Errorf("1 MB/s for seconds: %s", l)
+		}
+	}
+	for range 3 {
+		if l := hear(5e7, time.Second); l > LevelBest {
+			t.Errorf("a rate that jumps: %s", l)
+		}
+	}
+	if l := hear(5e7, time.Second); l < LevelBetter || l > LevelBest {
+		t.Errorf("50 MB/s for seconds: %s", l)
+	}
+}
