@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,10 +90,13 @@ func (here) SFTP(context.Context) (*sftp.Client, error) { return nil, errors.New
 
 func (here) Streams(context.Context, int, int, string) []*remote.Stream { return nil }
 
+// program is this test program as the helper, compressed once for all tests.
+var program = sync.OnceValues(func() (*Binary, error) { return FromFile("/proc/self/exe") })
+
 // own is this program as the helper.
 func own(t testing.TB) Options {
 	t.Helper()
-	b, err := FromFile("/proc/self/exe")
+	b, err := program()
 	if err != nil {
 		t.Fatal(err)
 	}

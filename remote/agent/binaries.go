@@ -108,10 +108,17 @@ func (b *Binary) program() ([]byte, error) {
 // Binaries are the helpers of this build, by GOARCH; all are for Linux. The zero
 // value is ready. Share one: a helper is read and hashed once.
 type Binaries struct {
+	gpu   bool // of the program rentop-gpu
+	self  bool // with gpu: this program reads GPUs too
 	once  sync.Once
 	known map[string]*Binary
 	err   error
 }
+
+// GPU are this build's helpers that read GPUs through the driver's library: those
+// of rentop-gpu, or this program itself where it was built from source and self
+// says that it can.
+func GPU(self bool) *Binaries { return &Binaries{gpu: true, self: self} }
 
 // NewBinaries are given helpers by GOARCH, in place of this build's.
 func NewBinaries(known map[string]*Binary) *Binaries {
@@ -125,7 +132,11 @@ const ownPath = "rentop"
 
 func (b *Binaries) all() (map[string]*Binary, error) {
 	b.once.Do(func() {
-		if b.known, b.err = carried(); b.err != nil || b.known != nil {
+		of := carried
+		if b.gpu {
+			of = carriedGPU
+		}
+		if b.known, b.err = of(); b.err != nil || b.known != nil || b.gpu && !b.self {
 			return
 		}
 		info, ok := debug.ReadBuildInfo()

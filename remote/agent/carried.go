@@ -6,7 +6,9 @@ package agent
 
 import (
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -25,6 +27,27 @@ func carried() (map[string]*Binary, error) {
 		sum, err := files.ReadFile("carried/" + arch + ".sha256")
 		if err != nil {
 			return nil, fmt.Errorf("this build carries no hash of the helper for %s: %w", arch, err)
+		}
+		out[arch] = &Binary{SHA256: strings.TrimSpace(string(sum)), zstd: packed}
+	}
+	return out, nil
+}
+
+// carriedGPU returns the helpers that read GPUs. One needs the compiler of its
+// platform to be built: what this build does not carry is not there.
+func carriedGPU() (map[string]*Binary, error) {
+	out := map[string]*Binary{}
+	for _, arch := range []string{"amd64", "arm64"} {
+		packed, err := files.ReadFile("carried/gpu-" + arch + ".zst")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the GPU helper for %s: %w", arch, err)
+		}
+		sum, err := files.ReadFile("carried/gpu-" + arch + ".sha256")
+		if err != nil {
+			return nil, fmt.Errorf("this build carries no hash of the GPU helper for %s: %w", arch, err)
 		}
 		out[arch] = &Binary{SHA256: strings.TrimSpace(string(sum)), zstd: packed}
 	}

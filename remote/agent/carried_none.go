@@ -4,3 +4,6 @@ package agent
 
 // carried is nil: this build carries no helpers.
 func carried() (map[string]*Binary, error) { return nil, nil }
+
+// carriedGPU is nil likewise.
+func carriedGPU() (map[string]*Binary, error) { return nil, nil }

@@ -105,7 +105,7 @@ func run(t *testing.T, args ...string) {
 // TestNowhere: where it cannot run, the error says why, folder by folder, and
 // nothing is left.
 func TestNowhere(t *testing.T) {
-	program, err := os.ReadFile("/proc/self/exe")
+	whole, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestNowhere(t *testing.T) {
 		want string
 	}{
 		{"another machine's program", FromBytes(append([]byte("\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xf3\x00"), make([]byte, 4000)...)), "cannot run it"},
-		{"damaged on the way", &Binary{SHA256: FromBytes(program).SHA256, raw: func() ([]byte, error) { return program[:len(program)-1], nil }}, "did not receive it whole"},
+		{"damaged on the way", &Binary{SHA256: FromBytes(whole).SHA256, raw: func() ([]byte, error) { return whole[:len(whole)-1], nil }}, "did not receive it whole"},
 		{"no helper but a program", FromBytes([]byte("#!/bin/sh\necho hello\n")), "cannot run it: hello"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -537,8 +537,8 @@ func TestGrow(t *testing.T) {
 		pull  bool
 		grows bool
 	}{
-		{"long and full, push", 25 * time.Millisecond, 0, false, true},
-		{"long and full, pull", 25 * time.Millisecond, 0, true, true},
+		{"long and full, push", 100 * time.Millisecond, 0, false, true},
+		{"long and full, pull", 100 * time.Millisecond, 0, true, true},
 		{"long and slow", 25 * time.Millisecond, 5 << 20, false, false},
 		{"short", 0, 0, false, false},
 	} {
@@ -574,10 +574,10 @@ func TestGrow(t *testing.T) {
 				if !c.grows || want != growBy {
 					t.Errorf("asked for %d stripes at %+v", want, a.Stats())
 				}
-				if rtt := a.Stats().RTT; rtt < 2*c.delay || rtt > 3*c.delay {
+				if rtt := a.Stats().RTT; rtt < 2*c.delay || rtt > 4*c.delay {
 					t.Errorf("round trip %v", rtt)
 				}
-			case <-time.After(time.Second):
+			case <-time.After(map[bool]time.Duration{true: 20 * time.Second, false: time.Second}[c.grows]):
 				if c.grows {
 					t.Errorf("did not grow: %+v", a.Stats())
 				}

@@ -4,6 +4,7 @@ package services
 
 import (
 	"rentop/remote/agent/serve"
+	"rentop/remote/gpu/nvml"
 	"rentop/sync/far"
 )
 
@@ -11,5 +12,6 @@ import (
 func All() map[string]serve.Service {
 	return map[string]serve.Service{
 		"sync": far.Serve,
+		"gpu":  nvml.Serve,
 	}
 }
