@@ -135,9 +135,9 @@ func both(t *testing.T, f func(t *testing.T, c *Client, pull bool, src, dst stri
 // TestInsertAtTheFront: what is there already does not travel, wherever it lies.
 func TestInsertAtTheFront(t *testing.T) {
 	both(t, func(t *testing.T, c *Client, pull bool, src, dst string) {
-		old := random(1, 20<<20)
+		old := random(1, 6<<20)
 		now := append(random(2, 13), old...)
-		copy(now[10<<20:], random(3, 4096))
+		copy(now[3<<20:], random(3, 4096))
 		for _, size := range []int{len(now), 300 << 10} {
 			name := fmt.Sprint("f", size)
 			write(t, dst, name, old[:size-13])
@@ -175,15 +175,15 @@ func TestCandidates(t *testing.T) {
 // TestPartAndBasis: a cut delta goes on from its part and the older version.
 func TestPartAndBasis(t *testing.T) {
 	both(t, func(t *testing.T, c *Client, pull bool, src, dst string) {
-		old := random(1, 8<<20)
-		now := append(random(2, 20<<20), old...)
+		old := random(1, 2<<20)
+		now := append(random(2, 10<<20), old...)
 		write(t, dst, "f", old)
 		e := write(t, src, "f", now)
 		for i := range 3 {
 			ctx, cancel := context.WithCancel(t.Context())
 			var n int64
 			o := Options{Content: func(k int64) {
-				if n += k; n > int64(6+5*i)<<20 {
+				if n += k; n > int64(4+2*i)<<20 {
 					cancel()
 				}
 			}}
@@ -200,7 +200,7 @@ func TestPartAndBasis(t *testing.T) {
 		m := move(t, c, pull, src, dst, Item{Op: Send, Entry: e})
 		m.fine(t)
 		want(t, filepath.Join(dst, "f"), now)
-		if m.wire > 18<<20 {
+		if m.wire > 9<<20 {
 			t.Errorf("%d bytes travelled again", m.wire)
 		}
 	})
@@ -290,8 +290,8 @@ func TestHardLinks(t *testing.T) {
 // TestHoles: long runs of zeros take no room.
 func TestHoles(t *testing.T) {
 	both(t, func(t *testing.T, c *Client, pull bool, src, dst string) {
-		data := make([]byte, 24<<20)
-		copy(data[10<<20+777:], random(1, 5000))
+		data := make([]byte, 10<<20)
+		copy(data[4<<20+777:], random(1, 5000))
 		m := move(t, c, pull, src, dst, Item{Op: Send, Entry: write(t, src, "f", data), Fresh: true})
 		m.fine(t)
 		want(t, filepath.Join(dst, "f"), data)
