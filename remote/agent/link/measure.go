@@ -208,7 +208,7 @@ func (l *Carrier) grow(asked int) int {
 		return asked
 	}
 	s := l.Stats()
-	if s.Stripes >= l.o.MaxStripes || s.Stripes <= asked || s.RTT < farAway || !l.meter.trusted() {
+	if s.Stripes >= l.o.MaxStripes || s.Stripes <= asked || s.RTT < farAway || !l.meter.known() {
 		return asked
 	}
 	if max(s.SendRate, s.RecvRate)*s.RTT.Seconds() < nearly*window*float64(s.Stripes) {
@@ -216,13 +216,6 @@ func (l *Carrier) grow(asked int) int {
 	}
 	l.o.Grow(min(s.Stripes*growBy, l.o.MaxStripes))
 	return s.Stripes
-}
-
-// trusted tells whether the round trip is known.
-func (m *meter) trusted() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.pongs >= firstPings
 }
 
 // Stats says what the link measured.
