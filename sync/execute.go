@@ -250,6 +250,9 @@ func (x *execution) remove(ctx context.Context, acts []Action, bin *trashBin, li
 	if len(acts) == 0 {
 		return nil
 	}
+	if err := bin.open(ctx, acts); err != nil {
+		return err
+	}
 	if err := x.change(ctx, bin.instead(acts), x.removed(listed)); err != nil || !listed {
 		return err
 	}

@@ -154,14 +154,14 @@ func (x *execution) flowing(ctx context.Context, st Streamer, p *Plan, bin *tras
 		n++
 	}
 	f := x.flow(ctx, st)
-	err := f.takeAway(ctx, bin.instead(p.Actions[:n]), false)
+	err := f.takeAway(ctx, p.Actions[:n], bin, false)
 	if err == nil {
 		err = f.all(ctx, p.Actions[n:])
 	}
 	var gone []Action
 	if err == nil {
 		gone = x.removable(p)
-		err = f.takeAway(ctx, bin.instead(gone), true)
+		err = f.takeAway(ctx, gone, bin, true)
 	}
 	if err != nil {
 		cancel()
@@ -173,14 +173,17 @@ func (x *execution) flowing(ctx context.Context, st Streamer, p *Plan, bin *tras
 }
 
 // takeAway does removals and waits for them.
-func (f *flow) takeAway(ctx context.Context, acts []Action, listed bool) error {
+func (f *flow) takeAway(ctx context.Context, acts []Action, bin *trashBin, listed bool) error {
 	if len(acts) == 0 {
 		return nil
+	}
+	if err := bin.open(ctx, acts); err != nil {
+		return err
 	}
 	f.mu.Lock()
 	f.removed = f.x.removed(listed)
 	f.mu.Unlock()
-	for _, a := range acts {
+	for _, a := range bin.instead(acts) {
 		if err := f.do(ctx, a); err != nil {
 			return err
 		}

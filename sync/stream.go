@@ -54,10 +54,10 @@ func (x *execution) streamed(ctx context.Context, st Streamer, j *job) (*pathLis
 	if err = errOr(s.err, err); err != nil {
 		cancel()
 	}
-	if err = s.f.end(err); err != nil {
+	err = s.f.end(err)
+	if x.res.Unchanged = s.same; err != nil {
 		return nil, err
 	}
-	x.res.Unchanged = s.same
 	for _, a := range j.leftOver() {
 		x.skipped(a)
 	}

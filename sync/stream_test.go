@@ -169,6 +169,9 @@ func TestTrashAndUndo(t *testing.T) {
 		t.Fatal(r.Failed, r.Deleted)
 	}
 	p.same(p.src, p.home+"/proj", tree.TrashDir)
+	if b, err := os.ReadFile(p.home + "/proj/" + tree.TrashDir + "/.gitignore"); err != nil || string(b) != "*\n" {
+		t.Errorf("git sees the trash: %q %v", b, err)
+	}
 	// the trash is no part of what is moved
 	if r := p.run(sync.Spec{Direction: sync.Push, Delete: true}); len(r.Deleted)+int(r.Files)+len(r.Failed) > 0 {
 		t.Error(r)
@@ -210,7 +213,7 @@ func TestTrashAndUndo(t *testing.T) {
 	p.write(p.home+"/proj/third", "3")
 	in31Days := func() time.Time { return time.Now().Add(31 * 24 * time.Hour) }
 	p.run(sync.Spec{Direction: sync.Push, Delete: true, Now: in31Days})
-	gens, _ := filepath.Glob(p.home + "/proj/" + tree.TrashDir + "/*")
+	gens, _ := filepath.Glob(p.home + "/proj/" + tree.TrashDir + "/2*")
 	if len(gens) != 1 {
 		t.Errorf("in the trash: %q", gens)
 	}

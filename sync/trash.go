@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -32,7 +33,7 @@ type trashBin struct {
 	x    *execution
 	dir  string // this transfer's; "" where deletes are for good
 	old  *Entry // the trash as it was found; nil: there was none
-	made bool
+	made bool   // its folders
 }
 
 func (x *execution) bin(old *Entry) *trashBin {
@@ -49,17 +50,10 @@ func (b *trashBin) instead(acts []Action) []Action {
 	if b.dir == "" || len(acts) == 0 {
 		return acts
 	}
-	dir := func(p string, m fs.FileMode) Action {
-		return Action{Op: Mkdir, Entry: Entry{Path: p, Mode: fs.ModeDir | m}, Why: "the trash"}
-	}
 	var out, moves, folders []Action
-	if !b.made {
-		out = append(out, dir(tree.TrashDir, 0o700), dir(b.dir, 0o700))
-		b.made = true
-	}
 	for _, a := range slices.Backward(acts) {
 		if a.Entry.Mode.IsDir() {
-			out = append(out, dir(path.Join(b.dir, a.Entry.Path), a.Entry.Mode.Perm()))
+			out = append(out, folder(path.Join(b.dir, a.Entry.Path), a.Entry.Mode.Perm()))
 		}
 	}
 	for _, a := range acts {
@@ -71,6 +65,46 @@ func (b *trashBin) instead(acts []Action) []Action {
 	}
 	return slices.Concat(out, moves, folders)
 }
+
+func folder(p string, m fs.FileMode) Action {
+	return Action{Op: Mkdir, Entry: Entry{Path: p, Mode: fs.ModeDir | m}, Why: "the trash"}
+}
+
+// open makes the trash's folders, before acts go there. git is told to look away:
+// what was removed is no work that somebody has not committed.
+func (b *trashBin) open(ctx context.Context, acts []Action) error {
+	if b.dir == "" || len(acts) == 0 || b.made {
+		return nil
+	}
+	b.made = true
+	var failed error
+	err := b.x.change(ctx, []Action{folder(tree.TrashDir, 0o700), folder(b.dir, 0o700)}, func(_ Action, err error) { failed = errOr(failed, err) })
+	if err != nil || failed != nil || b.old != nil {
+		return err // that a folder is missing is said by each that should go there
+	}
+	const name, text = tree.TrashDir + "/" + tree.GitIgnoreFile, "*\n"
+	if b.x.dst != nil {
+		b.x.dst.WriteFile(filepath.FromSlash(name), []byte(text), 0o600)
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "rentop-trash-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "ignore"), []byte(text), 0o600); err != nil {
+		return err
+	}
+	e := Entry{Path: name, From: "ignore", Size: int64(len(text)), Mode: 0o600, ModTime: b.x.s.now()}
+	return b.x.t.Send(ctx, dir, b.x.at.remote, []Entry{e}, silent{}, func(Entry, error) {})
+}
+
+// silent is a Meter for what is no part of the transfer.
+type silent struct{}
+
+func (silent) Content(int64)  {}
+func (silent) Wire(int64)     {}
+func (silent) Current(string) {}
 
 // generation is what one transfer removed.
 type generation struct {

@@ -41,7 +41,7 @@ var systemPaths = []string{
 var toolNames = []string{
 	"node_modules", "site-packages", "dist-packages", "__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".mypy_cache", ".ruff_cache",
 	".npm", ".conda", ".mamba", ".nv", ".triton", ".keras", ".vscode-server", ".cursor-server", ".rustup", ".ssh", ".gnupg",
-	".bash_history", ".zsh_history", ".python_history", ".lesshst", ".viminfo", ".wget-hsts", ".sudo_as_admin_successful", ".Trash-*",
+	".bash_history", ".zsh_history", ".python_history", ".lesshst", ".viminfo", ".wget-hsts", ".sudo_as_admin_successful", ".Trash-*", ".rentop-trash",
 }
 
 // Deeper places, as -path patterns. Their content comes back by itself.

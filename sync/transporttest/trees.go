@@ -176,7 +176,18 @@ func apply(t *testing.T, s *suite) {
 		{Op: sync.Attr, Entry: sync.Entry{Path: "full/x", Mode: 0o640, ModTime: at}},
 		{Op: sync.Attr, Entry: sync.Entry{Path: "not there", Mode: 0o640, ModTime: at}}, // fails
 	}
-	bad := map[string]bool{"full": true, "linked": true, "not there": true}
+	s.file(s.root, "m1/a", []byte("a"))
+	s.file(s.root, "m1/-b'\n", []byte("b"))
+	s.file(s.root, "m1/d/c", []byte("c"))
+	s.file(s.root, "taken", []byte("taken"))
+	os.Symlink("nowhere", filepath.Join(s.root, "m1/l"))
+	move := func(from, to string) sync.Action {
+		return sync.Action{Op: sync.Move, Entry: sync.Entry{Path: from}, To: to}
+	}
+	bin := tree.TrashDir + "/1/m1/"
+	acts = append(acts, move("m1/a", bin+"a"), move("m1/-b'\n", bin+"-b'\n"), move("m1/gone", bin+"gone"), move("m1/l", bin+"l"),
+		move("m1/d", "to/there/d"), move("to/there/d/c", "taken"))
+	bad := map[string]bool{"full": true, "linked": true, "not there": true, "to/there/d/c": true}
 	n := 0
 	if err := s.Transport.Apply(t.Context(), s.root, acts, func(a sync.Action, err error) {
 		n++
@@ -200,4 +211,28 @@ func apply(t *testing.T, s *suite) {
 	if ents, _ := os.ReadDir(filepath.Join(s.root, "linked")); len(ents) > 0 {
 		t.Error("a link was made inside a folder")
 	}
+	for p, text := range map[string]string{bin + "a": "a", bin + "-b'\n": "b", "to/there/d/c": "c", "taken": "taken"} {
+		s.want(filepath.Join(s.root, p), []byte(text))
+	}
+	if to, err := os.Readlink(filepath.Join(s.root, bin, "l")); to != "nowhere" {
+		t.Errorf("a symlink was moved as %q %v", to, err)
+	}
+	if ents, _ := os.ReadDir(filepath.Join(s.root, "m1")); len(ents) > 0 {
+		t.Errorf("not moved: %v", ents)
+	}
+	// the trash is named, and not gone into
+	var seen []string
+	if err := s.Transport.List(t.Context(), s.root, func(e sync.Entry) error {
+		if strings.HasPrefix(e.Path, tree.TrashDir) {
+			seen = append(seen, e.Path)
+		}
+		return nil
+	}); err != nil || !slices.Equal(seen, []string{tree.TrashDir}) {
+		t.Errorf("listed %q, %v", seen, err)
+	}
+	seen = nil
+	if err := s.Transport.List(t.Context(), filepath.Join(s.root, tree.TrashDir), func(e sync.Entry) error { seen = append(seen, e.Path); return nil }); err != nil || len(seen) != 5 {
+		t.Errorf("in the trash: %q, %v", seen, err)
+	}
+	os.RemoveAll(filepath.Join(s.root, tree.TrashDir))
 }
