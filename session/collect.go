@@ -63,8 +63,9 @@ func every(ctx context.Context, d time.Duration, f func()) {
 // lives (driver reloaded, nvidia-smi killed), it is started again.
 func (s *Session) collectSamples(ctx context.Context, conn *remote.Conn, facts *remote.Facts) {
 	delay := time.Second
+	helper := s.gpuHelper(conn, facts)
 	for ctx.Err() == nil {
-		err := gpu.Stream(ctx, conn, facts, gpu.Options{Clock: s.f.opt.Now}, func(sm gpu.Sample) {
+		err := gpu.Follow(ctx, conn, facts, gpu.Options{Clock: s.f.opt.Now}, helper, func(sm gpu.Sample) {
 			delay = time.Second
 			s.sendQuietly(func(st *state) {
 				st.urgent = st.urgent || st.sample == nil // the first is waited for
@@ -101,7 +102,7 @@ func (s *Session) Samples(ctx context.Context, emit func(gpu.Sample)) error {
 	if err != nil {
 		return err
 	}
-	return gpu.Stream(ctx, conn, facts, gpu.Options{Clock: s.f.opt.Now}, emit)
+	return gpu.Follow(ctx, conn, facts, gpu.Options{Clock: s.f.opt.Now}, s.gpuHelper(conn, facts), emit)
 }
 
 // Facts is what the probe found out about the instance.

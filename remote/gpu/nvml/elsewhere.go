@@ -8,6 +8,9 @@ import (
 	"rentop/remote/gpu/sample"
 )
 
+// Built says whether this build can load the driver's library.
+const Built = false
+
 // Options tune Run. Nothing is read on this system.
 type Options struct{}
 

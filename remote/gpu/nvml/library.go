@@ -14,6 +14,9 @@ import (
 	"rentop/remote/gpu/sample"
 )
 
+// Built says whether this build can load the driver's library.
+const Built = true
+
 // notTold is the reason of a cell before its first reading.
 const notTold = "not told by the driver"
 

@@ -10,5 +10,8 @@ func openLibrary(string) (driver, *sample.Problem) {
 		Cure: "nothing: rentop reads nvidia-smi instead"}
 }
 
+// Built says whether this build can load the driver's library.
+const Built = false
+
 // notTold is the reason of a cell before its first reading.
 const notTold = "not told by the driver"

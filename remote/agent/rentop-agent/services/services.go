@@ -10,8 +10,9 @@ import (
 
 // All are the services by name.
 func All() map[string]serve.Service {
-	return map[string]serve.Service{
-		"sync": far.Serve,
-		"gpu":  nvml.Serve,
+	all := map[string]serve.Service{"sync": far.Serve}
+	if nvml.Built { // a release's helper is built without; its rentop-gpu is with
+		all["gpu"] = nvml.Serve
 	}
+	return all
 }
