@@ -21,8 +21,8 @@ import (
 // Benchmarks over a link on a socket pair, both ends in this process; run them
 // with -benchtime 1x or 3x.
 
-// pair is a client with its server.
-func pair(t testing.TB) *Client {
+// socketPair are two ends of one stream.
+func socketPair(t testing.TB) (a, b net.Conn) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,12 @@ func pair(t testing.TB) *Client {
 		}
 		return c
 	}
-	here, there := conn(fds[0]), conn(fds[1])
+	return conn(fds[0]), conn(fds[1])
+}
+
+// pair is a client with its server.
+func pair(t testing.TB) *Client {
+	here, there := socketPair(t)
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { served <- Serve(ctx, link.New(there, link.Options{})) }()

@@ -19,7 +19,7 @@ const ahead = 8 << 20
 func (l *largeFile) diff() error {
 	d := &diffReader{l: l, index: delta.NewIndex()}
 	var b steps
-	level, size := l.s.gov.Next()
+	level, size := l.s.choose()
 	upTo := int64(0)
 	flush := func() error {
 		if b.n == 0 {
@@ -30,7 +30,7 @@ func (l *largeFile) diff() error {
 		}
 		raw := b.block()
 		err := l.data(msgSteps, raw, upTo, codec.Hint{Level: level}, func() { putBuffer(raw) })
-		level, size = l.s.gov.Next()
+		level, size = l.s.choose()
 		return err
 	}
 	err := delta.Diff(l.s.k.ctx, d, l.o.entry.Size, d.index, func(op delta.Op) error {

@@ -241,7 +241,7 @@ func (l *largeFile) read() error {
 		if err := l.s.room(); err != nil {
 			return err
 		}
-		level, n := l.s.gov.Next()
+		level, n := l.s.choose()
 		n = int(min(int64(n), l.size-off))
 		buf := getBuffer(n)
 		got, err := io.ReadFull(l.f, buf)

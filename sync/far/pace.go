@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rentop/remote/agent/link"
+	"rentop/sync/codec"
 )
 
 // This file keeps little waiting for the link: what is packed later is packed with
@@ -30,6 +31,32 @@ type pace struct {
 	looked time.Time
 	known  bool  // the link's rate
 	holds  int64 // bytes that the link holds by itself: rate × round trip
+	rtt    time.Duration
+}
+
+// From this round trip on a link is far away, and its rate is learnt slowly: what
+// leaves until then is packed better than a near link would want.
+const (
+	farAway  = 10 * time.Millisecond
+	someWait = 256 << 10 // bytes: the link is slower than we are
+	farBlock = 2 << 20
+	// Until the first round trip little leaves, since all may be far.
+	firstBlock = 512 << 10
+)
+
+// choose is how hard to pack the next block, and its raw length.
+func (s *sender) choose() (codec.Level, int) {
+	level, n := s.gov.Next()
+	waiting, _ := s.look()
+	s.pace.mu.Lock()
+	defer s.pace.mu.Unlock()
+	if _, looks := s.k.c.l.(observed); looks && s.pace.rtt == 0 && level < codec.LevelBetter {
+		return codec.LevelBetter, firstBlock
+	}
+	if s.pace.rtt >= farAway && level < codec.LevelBetter && (!s.pace.known || waiting > someWait) {
+		return codec.LevelBetter, farBlock
+	}
+	return level, n
 }
 
 // room waits until the next block may be packed, and tells the governor how the
@@ -62,6 +89,7 @@ func (s *sender) look() (waiting int64, ahead int) {
 		if l, ok := s.k.c.l.(observed); ok {
 			st := l.Stats()
 			p.known = st.SendRate > 0
+			p.rtt = st.RTT
 			p.holds = int64(st.SendRate * st.RTT.Seconds())
 			s.gov.Link(st.SendRate)
 		}
@@ -70,6 +98,9 @@ func (s *sender) look() (waiting int64, ahead int) {
 	ahead = s.gov.Ahead()
 	if !p.known {
 		ahead = max(ahead, int(min(firstAhead+acked, window)))
+		if p.rtt == 0 {
+			ahead = firstAhead / 4
+		}
 	}
 	return inflight - p.holds, ahead
 }

@@ -165,7 +165,7 @@ func (s *sender) do(f func()) error {
 
 // next asks how hard to pack the next group, and how long it may be.
 func (s *sender) next() {
-	l, n := s.gov.Next()
+	l, n := s.choose()
 	s.level, s.limit = l, min(int64(n), codec.MaxBlock-(1<<20))
 }
 
