@@ -59,7 +59,7 @@ func TestIgnoreAsGit(t *testing.T) {
 	if testing.Short() {
 		rounds = 5
 	}
-	for seed := range rounds {
+	for seed := -1; seed < rounds; seed++ {
 		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
 		dir := t.TempDir()
 		git := func(stdin []byte, args ...string) []byte {
@@ -74,7 +74,11 @@ func TestIgnoreAsGit(t *testing.T) {
 			return out
 		}
 		git(nil, "init", "-q")
-		randomTree(t, rnd, dir)
+		if seed < 0 {
+			nestedRules(t, dir)
+		} else {
+			randomTree(t, rnd, dir)
+		}
 		var all []string
 		types := map[string]bool{}
 		if err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -100,7 +104,14 @@ func TestIgnoreAsGit(t *testing.T) {
 		for _, e := range sc.Entries {
 			kept[e.Path] = true
 		}
+		rules, walked := &tree.Rules{}, map[string]bool{}
+		if _, err := tree.Walk(t.Context(), dir, tree.Options{GitIgnore: true, Rules: rules}, func(e Entry) error { walked[e.Path] = true; return nil }); err != nil {
+			t.Fatal(err)
+		}
 		for _, p := range all {
+			if ignored := slices.Contains(want, p); ignored == walked[p] || ignored != rules.Excluded(p, types[p]) {
+				t.Errorf("seed %d: %q (dir %v): git ignores: %v, the walk keeps: %v, its rules leave out: %v\n%s", seed, p, types[p], ignored, walked[p], rules.Excluded(p, types[p]), rulesOf(dir, p))
+			}
 			if ignored := slices.Contains(want, p); ignored == kept[p] {
 				t.Errorf("seed %d: %q (dir %v): git ignores: %v, we keep: %v\n%s", seed, p, types[p], ignored, kept[p], rulesOf(dir, p))
 			}
@@ -110,6 +121,31 @@ func TestIgnoreAsGit(t *testing.T) {
 		}
 		if t.Failed() {
 			return
+		}
+	}
+}
+
+// nestedRules is a tree in which files deeper down take back, or narrow, what those
+// above say.
+func nestedRules(t *testing.T, dir string) {
+	for name, text := range map[string]string{
+		".gitignore":           "*.log\nbuild/\n/only-here\ndocs/*.txt\n!docs/keep.txt\na/**/deep\nlib/*\n!lib/own/\n",
+		"src/.gitignore":       "!debug.log\n!build/\n/anchored\nsub/skip\n",
+		"src/sub/.gitignore":   "!skip\ndebug.log\n*\n!*.py\n!.gitignore\n",
+		"src/build/.gitignore": "tmp*\n",
+		"build/.gitignore":     "!*\n", // below what is left out nothing comes back
+		"lib/own/.gitignore":   "/*.so\n!lib.so\n",
+		"x.log":                "", "src/x.log": "", "src/debug.log": "", "src/sub/debug.log": "", "src/deep/debug.log": "",
+		"build/a": "", "src/build/a": "", "src/build/tmp1": "", "only-here": "", "src/only-here": "", "src/anchored": "", "src/deep/anchored": "",
+		"docs/a.txt": "", "docs/keep.txt": "", "docs/more/b.txt": "", "a/deep/1": "", "a/b/c/deep": "", "a/deeper": "",
+		"src/sub/skip": "", "src/sub/a.py": "", "src/sub/d/b.py": "", "lib/other/x": "", "lib/own/x": "", "lib/own/a.so": "", "lib/own/lib.so": "", "lib/own/d/a.so": "",
+	} {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -58,7 +58,7 @@ const hangulBase = 0xac00
 // decomposed is the table by letter.
 var decomposed = sync.OnceValue(func() map[rune]string {
 	m := map[rune]string{}
-	for word := range strings.SplitSeq(decompositions, " ") {
+	for word := range strings.SplitSeq(strings.TrimSuffix(decompositions, " "), " ") {
 		r, n := utf8.DecodeRuneInString(word)
 		m[r] = word[n:]
 	}
