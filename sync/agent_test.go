@@ -4,8 +4,12 @@ package sync_test
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	stdsync "sync"
 	"testing"
@@ -208,4 +212,72 @@ func TestAgentTransport(t *testing.T) {
 		t.Setenv("HOME", home)
 		return transporttest.Env{Transport: newAgent(t), Home: home, Exact: true, Small: small(t)}
 	})
+}
+
+// TestPersonOverAgent pushes and pulls a tree as a person would, and changes it
+// between.
+func TestPersonOverAgent(t *testing.T) {
+	tr := newAgent(t)
+	src, home := t.TempDir(), t.TempDir()
+	dst := home + "/new/place"
+	back := t.TempDir()
+	write := func(name string, size, seed int) {
+		t.Helper()
+		p := filepath.Join(src, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, size)
+		rand.NewChaCha8([32]byte{byte(seed), 3}).Read(b)
+		if err := os.WriteFile(p, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 120 {
+		write(fmt.Sprintf("d%d/e%d/f%d", i%5, i%3, i), i*97, i)
+	}
+	write("big", 9<<20, 200)
+	write("middle", 300<<10, 201)
+	os.Symlink("big", src+"/link")
+	os.Link(src+"/middle", src+"/middle too")
+	os.MkdirAll(src+"/empty", 0o750)
+	same := func() {
+		t.Helper()
+		if out, err := exec.Command("diff", "-r", "--no-dereference", "--exclude=.rentop-trash", src, dst).CombinedOutput(); err != nil {
+			t.Errorf("there: %s", out)
+		}
+		if out, err := exec.Command("diff", "-r", "--no-dereference", "--exclude=.rentop-trash", src, back).CombinedOutput(); err != nil {
+			t.Errorf("back: %s", out)
+		}
+	}
+	run := func(name string, s sync.Spec, wire int64) *sync.Result {
+		t.Helper()
+		r, err := sync.Run(t.Context(), tr, s, nil)
+		if err != nil || len(r.Failed) > 0 {
+			t.Fatalf("%s: %v, %v", name, err, r)
+		}
+		if wire > 0 && r.Wire > wire {
+			t.Errorf("%s: %d bytes travelled", name, r.Wire)
+		}
+		return r
+	}
+	push := sync.Spec{Direction: sync.Push, Local: src, Remote: dst, NoIgnore: true}
+	pull := sync.Spec{Direction: sync.Pull, Local: back, Remote: dst, NoIgnore: true}
+	run("push", push, 0)
+	run("pull", pull, 0)
+	same()
+	if r := run("again", push, 100<<10); r.Bytes != 0 {
+		t.Errorf("again: %d bytes", r.Bytes)
+	}
+	write("big", 9<<20+5, 200)
+	write("d1/new/x", 5, 1)
+	os.Remove(src + "/d2/e2/f2")
+	push.Delete, pull.Delete = true, true
+	run("changed", push, 500<<10)
+	run("changed back", pull, 500<<10)
+	same()
+	push.Verify = true
+	if r := run("verified", push, 0); !r.Verified {
+		t.Error("not verified")
+	}
 }

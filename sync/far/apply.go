@@ -78,7 +78,11 @@ func (p *place) mkdir(e tree.Entry) error {
 		return oerr
 	}
 	defer own.put()
-	return own.chmodSelf(perm)
+	cerr := own.chmodSelf(perm)
+	if err != nil && errors.Is(cerr, fs.ErrPermission) {
+		return nil // it was there, and is another's
+	}
+	return cerr
 }
 
 // symlink replaces a file or symlink by a symlink in one step.
