@@ -37,6 +37,10 @@ func (m *AuthMemory) SetWorkingKey(uid, fingerprint string) {
 	m.key[uid] = fingerprint
 }
 
+// SetPassword gives the password that an instance has now, as its provider tells
+// it: another one than was kept, after each power cycle.
+func (m *AuthMemory) SetPassword(uid, password string) { m.put(passwordKey(uid), password) }
+
 // Forget drops what is remembered of an instance.
 func (m *AuthMemory) Forget(uid string) {
 	m.mu.Lock()

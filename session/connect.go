@@ -170,16 +170,32 @@ func (s *Session) whyUnreachable() {
 	}
 }
 
-// dial opens the connection.
+// dial opens the connection: to where the provider says that the instance is now,
+// and where that cannot be reached, to what the config says.
 func (s *Session) dial(ctx context.Context) (*remote.Conn, error) {
 	line := s.cfg().SSH
 	if line == "" {
 		line = s.cfg().Host
 	}
-	target, err := remote.ParseTarget(line)
+	var written remote.Target
+	if line != "" {
+		var err error
+		if written, err = remote.ParseTarget(line); err != nil {
+			return nil, err
+		}
+	}
+	now, moved, err := s.whereNow(ctx, written)
 	if err != nil {
 		return nil, err
 	}
+	conn, err := s.dialTarget(ctx, now)
+	if err == nil || !moved || line == "" || ctx.Err() != nil || remote.NeedsPerson(err) {
+		return conn, err
+	}
+	return s.dialTarget(ctx, written)
+}
+
+func (s *Session) dialTarget(ctx context.Context, target remote.Target) (*remote.Conn, error) {
 	ep, err := s.f.lookUp(ctx, target)
 	if err != nil {
 		return nil, err

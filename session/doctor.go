@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/provider"
 	"rentop/session/billing"
 )
 
@@ -22,7 +23,34 @@ func (s *Session) Doctor(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return findings(facts, s.plan(), s.prov() != nil, s.f.opt.Now()), nil
+	found := findings(facts, s.plan(), s.prov() != nil, s.f.opt.Now())
+	for _, k := range s.f.DoctorKeys() {
+		if k.Kind == s.cfg().Provider {
+			found = append(found, k.Finding)
+		}
+	}
+	return found, nil
+}
+
+// KeyFinding says whether a provider's API key was found.
+type KeyFinding struct {
+	Kind string // as in provider = "…"
+	Finding
+}
+
+// DoctorKeys looks for the API key of each provider. It asks no provider anything.
+func (f *Fleet) DoctorKeys() []KeyFinding {
+	var out []KeyFinding
+	for _, api := range provider.APIs() {
+		k := KeyFinding{Kind: api.Kind}
+		if from, err := f.KeyFrom(api.Kind); err == nil {
+			k.Finding = Finding{OK: true, What: "the API key of " + api.Title + " is in " + from}
+		} else {
+			k.Finding = Finding{What: "no API key of " + api.Title, So: err.Error() + "; it is made at " + api.Console}
+		}
+		out = append(out, k)
+	}
+	return out
 }
 
 func findings(f *remote.Facts, p billing.Plan, hasProvider bool, now time.Time) []Finding {

@@ -52,6 +52,7 @@ type Fleet struct {
 	turn    chan struct{} // held by who reads or writes the config
 	resolve chan struct{} // a place for each ssh -G that may run at once
 	hosts   remote.ResolveCache
+	rentals rentals
 	limit   *sync.Limit // of all transfers together, as configured
 
 	mu        stdsync.Mutex // protects what follows; never held over I/O
@@ -92,6 +93,7 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 		cfg: &config.File{Instance: map[string]config.Instance{}},
 	}
 	f.ctx, f.cancel = context.WithCancel(ctx)
+	f.rentals.init(o)
 	f.ask.notify = f.touch
 	if err := f.reload(); err != nil {
 		if !o.Live {

@@ -22,7 +22,7 @@ func (f *Fleet) provider(in config.Instance) provider.Provider {
 			return p
 		}
 	}
-	return nil
+	return f.rentals.get(in.Provider)
 }
 
 // providerID is what the provider calls the instance.

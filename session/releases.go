@@ -339,9 +339,21 @@ func (s *Session) goesOn(ctx context.Context, goal release.Goal) ([]release.Goes
 		if l.PerMonth != "" {
 			cost = l.PerMonth + " " + l.Currency
 		}
-		out = append(out, release.GoesOn{What: phrase.Plain(l.Kind + " " + l.ID), PerMonth: cost})
+		out = append(out, release.GoesOn{What: phrase.Plain(leftover(l)), PerMonth: cost})
 	}
 	return out, nil
+}
+
+// leftover says what goes on costing, in the provider's words.
+func leftover(l provider.Leftover) string {
+	text := l.Kind + " " + l.ID
+	if l.Name != "" && l.Name != l.ID {
+		text += " " + l.Name
+	}
+	if l.Note != "" {
+		text += " (" + l.Note + ")"
+	}
+	return remote.Short(text, 200)
 }
 
 // monthHours is the usual month of price lists.

@@ -17,18 +17,20 @@ type API struct {
 	Title   string // its own name
 	Env     string // the variable that may hold the key
 	Console string // where a key is made
+	Billed  string // what is counted, as in rate.billed; "" where not known
+	Minimum string // the least that each start is billed, as in rate.minimum
 	make    func(Options) (driver, error)
 }
 
 // APIs lists them, sorted by Kind.
 func APIs() []API {
 	return []API{
-		{"autodl", "AutoDL", "AUTODL_TOKEN", "https://www.autodl.com/console/account/setting", newAutoDL},
-		{"digitalocean", "DigitalOcean", "DIGITALOCEAN_TOKEN", "https://cloud.digitalocean.com/account/api/tokens", newDigitalOcean},
-		{"hyperstack", "Hyperstack", "HYPERSTACK_API_KEY", "https://console.hyperstack.cloud/api-keys", newHyperstack},
-		{"lambda", "Lambda", "LAMBDA_API_KEY", "https://cloud.lambda.ai/api-keys", newLambda},
-		{"runpod", "RunPod", "RUNPOD_API_KEY", "https://console.runpod.io/user/settings", newRunPod},
-		{"vast", "Vast.ai", "VAST_API_KEY", "https://console.vast.ai/account", newVast},
+		{"autodl", "AutoDL", "AUTODL_TOKEN", "https://www.autodl.com/console/account/setting", "second", "", newAutoDL},
+		{"digitalocean", "DigitalOcean", "DIGITALOCEAN_TOKEN", "https://cloud.digitalocean.com/account/api/tokens", "second", "60s", newDigitalOcean},
+		{"hyperstack", "Hyperstack", "HYPERSTACK_API_KEY", "https://console.hyperstack.cloud/api-keys", "minute", "", newHyperstack},
+		{"lambda", "Lambda", "LAMBDA_API_KEY", "https://cloud.lambda.ai/api-keys", "minute", "", newLambda},
+		{"runpod", "RunPod", "RUNPOD_API_KEY", "https://console.runpod.io/user/settings", "second", "", newRunPod},
+		{"vast", "Vast.ai", "VAST_API_KEY", "https://console.vast.ai/account", "second", "", newVast},
 	}
 }
 

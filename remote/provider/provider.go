@@ -52,6 +52,15 @@ type Can struct {
 	StopMayLose                    string // "" or a sentence: what a stop may lose for good, such as the place on the GPU
 }
 
+// StopNote is what a person reads before a stop: all that it does not end, and
+// all that it may lose; "" where there is nothing.
+func (c Can) StopNote() string {
+	if c.StopKeepsCharging == "" || c.StopMayLose == "" {
+		return c.StopKeepsCharging + c.StopMayLose
+	}
+	return c.StopKeepsCharging + "; " + c.StopMayLose
+}
+
 // ErrUnsupported is returned by an action that Can excludes.
 var ErrUnsupported = errors.New("not supported by this provider")
 

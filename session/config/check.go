@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/provider"
 	"rentop/session/billing"
 )
 
@@ -43,7 +44,7 @@ func (in Instance) check() (key, what string) {
 		return "", what
 	}
 	switch {
-	case in.SSH == "" && in.Host == "":
+	case in.SSH == "" && in.Host == "" && !in.rented():
 		return "", `needs ssh = "the line your platform gives" or host = "an alias of ~/.ssh/config"`
 	case in.SSH != "" && in.Host != "":
 		return "host", "has both ssh and host; keep one"
@@ -69,7 +70,17 @@ func (in Instance) check() (key, what string) {
 		}
 	case "demo": // only the demo's own instances have it
 	default:
-		return "provider", fmt.Sprintf(`the provider %q is not known to this version; leave it out for plain SSH, or use provider = "command" with your own lines`, remote.Clean(in.Provider))
+		api, ok := provider.FindAPI(in.Provider)
+		switch {
+		case !ok:
+			return "provider", fmt.Sprintf(`the provider %q is not known to this version; leave it out for plain SSH, or use provider = "command" with your own lines; known are %s`, remote.Clean(in.Provider), strings.Join(provider.Kinds(), ", "))
+		case in.ID == "":
+			return "provider", fmt.Sprintf(`provider = %q needs id = "…", its own name for the instance: rentop import %s shows it`, in.Provider, in.Provider)
+		case in.Command != nil:
+			return "command", `has command lines but not provider = "command"`
+		case api.Kind == "lambda" && in.Rate != nil && in.Rate.WhileStopped != "":
+			return "rate", "has a price while stopped, but Lambda has no stop"
+		}
 	}
 	if _, err := in.Plan(); err != nil {
 		return "rate", err.Error()
@@ -120,6 +131,12 @@ func (in Instance) check() (key, what string) {
 		}
 	}
 	return "", ""
+}
+
+// rented says whether a provider can tell where the instance is.
+func (in Instance) rented() bool {
+	_, ok := provider.FindAPI(in.Provider)
+	return ok
 }
 
 func (f *File) checkShared() string {

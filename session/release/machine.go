@@ -87,7 +87,7 @@ func newMachine(d Deps, goal Goal, run string) *Machine {
 	m.v = View{ID: run, Instance: d.Instance, Goal: goal, Phase: Checking, StartedAt: d.Clock.Now(), Cost: "?"}
 	if d.Provider != nil {
 		can := d.Provider.Can()
-		m.v.CanStop, m.v.CanDestroy, m.v.StopNote = can.Stop, can.Destroy, can.StopKeepsCharging
+		m.v.CanStop, m.v.CanDestroy, m.v.StopNote = can.Stop, can.Destroy, can.StopNote()
 		if can.Snapshot {
 			m.v.Snapshots = append(m.v.Snapshots, ProviderSnapshot)
 		}

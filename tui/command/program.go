@@ -67,7 +67,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.AddCommand(
 		a.demoCommand(),
-		a.addCommand(), a.editCommand(), a.rmCommand(), a.lsCommand(),
+		a.addCommand(), a.importCommand(), a.editCommand(), a.rmCommand(), a.lsCommand(),
 		a.gpuCommand(), a.doctorCommand(),
 		a.shellCommand(), a.execCommand(), a.forwardCommand(),
 		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(),
