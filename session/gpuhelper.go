@@ -3,12 +3,14 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"rentop/remote"
 	"rentop/remote/agent"
 	agentlink "rentop/remote/agent/link"
 	"rentop/remote/gpu"
 	"rentop/remote/gpu/nvml"
+	"rentop/session/phrase"
 )
 
 // gpuHelper opens the helper that reads the GPUs at the source; nil where there is
@@ -44,3 +46,34 @@ func (l *helperLink) Recv() (agentlink.Message, error) {
 
 // Close ends both.
 func (l *helperLink) Close() error { return errors.Join(l.Link.Close(), l.helper.Close()) }
+
+// Hidden says what the processes hold that the container does not show, a text a
+// GPU; none where the source does not tell it by GPU.
+func Hidden(s *gpu.Sample) (rows []phrase.Text) {
+	for _, g := range s.GPUs {
+		mem, ok := g.HiddenMem.Get()
+		held := "?"
+		if ok {
+			held = fmt.Sprintf("%.1f GiB", mem/(1<<30))
+		}
+		switch {
+		case g.HiddenProcs > 0:
+			rows = append(rows, phrase.Count("gpu.hidden", g.HiddenProcs, held, g.Index))
+		case ok && mem > 0:
+			rows = append(rows, phrase.Say("gpu.hidden.mem", held, g.Index))
+		}
+	}
+	return rows
+}
+
+// Source says where a sample comes from, and why not from the helper; none where
+// that is what was asked for.
+func Source(s *gpu.Sample) phrase.Text {
+	switch {
+	case s.Source == "nvml":
+		return phrase.Say("gpu.source.nvml")
+	case s.Lesser != "":
+		return phrase.Say("gpu.source.lesser", s.Source, s.Lesser)
+	}
+	return nil
+}

@@ -184,9 +184,7 @@ func (p *page) processRows(l *look, s *session.View, w, n int) {
 	}
 	list := s.Sample.Processes
 	if len(list) == 0 {
-		if s.Sample.Hidden {
-			p.add(func(r cell.Area) { r.Put(0, 0, l.th.Dim, l.T("proc.hidden")) })
-		}
+		p.hiddenRows(l, s, 0)
 		return
 	}
 	type proc = *gpu.Process
@@ -218,8 +216,17 @@ func (p *page) processRows(l *look, s *session.View, w, n int) {
 		}
 		p.add(func(r cell.Area) { t.row(r, &list[i]) })
 	}
-	if s.Sample.Hidden {
-		p.add(func(r cell.Area) { r.Put(4, 0, l.th.Dim, l.T("proc.hidden")) })
+	p.hiddenRows(l, s, 4)
+}
+
+// hiddenRows says what the container does not show: by GPU where it can be told.
+func (p *page) hiddenRows(l *look, s *session.View, x int) {
+	rows := session.Hidden(s.Sample)
+	for _, t := range rows {
+		p.add(func(r cell.Area) { r.Put(x, 0, l.th.Dim, l.S(t)) })
+	}
+	if len(rows) == 0 && s.Sample.Hidden {
+		p.add(func(r cell.Area) { r.Put(x, 0, l.th.Dim, l.T("proc.hidden")) })
 	}
 }
 

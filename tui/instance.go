@@ -130,6 +130,9 @@ func (p *page) machineRows(l *look, s *session.View, w int) {
 	p.processRows(l, s, w, 16) // commands are long
 }
 
+// oldSample is when a live instance's sample is said to be old: nothing comes.
+const oldSample = 5 * time.Second
+
 // topAlerts is how many alerts of one instance stand above what they are about.
 const topAlerts = 3
 
@@ -162,7 +165,10 @@ func (p *page) stateRows(l *look, s *session.View, w int) {
 	if s.Sample != nil && s.Sample.Driver != "" {
 		add(l.T("driver", s.Sample.Driver))
 	}
-	if s.Sample != nil && s.State != session.Live {
+	if s.Sample != nil && s.State == session.Live {
+		add(l.S(session.Source(s.Sample)))
+	}
+	if s.Sample != nil && (s.State != session.Live || l.now.Sub(s.Sample.TakenAt) >= oldSample) {
 		add(l.T("sample.old", since(s.Sample.TakenAt, l.now)))
 	}
 	p.add(func(r cell.Area) {

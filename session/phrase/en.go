@@ -25,6 +25,13 @@ var english = map[ID]string{
 	"fault.cut":      "%s",
 	"fault.other":    "%s",
 
+	// where samples come from
+	"gpu.hidden":        "%s processes that the container hides hold %s of GPU %s",
+	"gpu.hidden.1":      "%s process that the container hides holds %s of GPU %s",
+	"gpu.hidden.mem":    "processes that the container hides hold %s of GPU %s",
+	"gpu.source.nvml":   "NVML",
+	"gpu.source.lesser": "%s: %s",
+
 	// alerts
 	"alert.idle":          "has been idle for %s",
 	"alert.idle.rate":     " at %s/h",

@@ -96,8 +96,16 @@ func printSample(w io.Writer, s *gpu.Sample) error {
 		if err := t.print(w); err != nil {
 			return err
 		}
-	} else if s.Hidden {
+	}
+	rows := session.Hidden(s)
+	for _, t := range rows {
+		fmt.Fprintln(w, t)
+	}
+	if len(rows) == 0 && s.Hidden && len(s.Processes) == 0 {
 		fmt.Fprintln(w, "\nprocesses hold the GPU, but the container does not show them")
+	}
+	if src := session.Source(s); len(src) > 0 {
+		fmt.Fprintf(w, "\nsource %s\n", src)
 	}
 	h := s.Host
 	_, err := fmt.Fprintf(w, "\ncpu %s of %d cores   load %s   memory %s   net ↓%s/s ↑%s/s\n",

@@ -28,6 +28,10 @@ func chinesePhrases() map[phrase.ID]string {
 		"fault.cut":      "连接断开：%s",
 		"fault.other":    "连接失败：%s",
 
+		"gpu.hidden":          "容器中看不到的 %s 个进程占用 %s（GPU %s）",
+		"gpu.hidden.mem":      "容器中看不到的进程占用 %s（GPU %s）",
+		"gpu.source.nvml":     "NVML",
+		"gpu.source.lesser":   "%s：%s",
 		"alert.idle":          "已闲置 %s",
 		"alert.idle.rate":     "，每小时 %s",
 		"alert.idle.cost":     "（至今约 %s）",
