@@ -34,6 +34,10 @@ type job struct {
 	blind blind
 }
 
+// patience is how long large files wait, once all of the source is known, for the
+// rest of a destination to be seen: a home folder may hold a million other files.
+const patience = 3 * time.Second
+
 // maxLitter bounds what is remembered of a destination full of leftovers.
 const maxLitter = 10_000
 
@@ -143,7 +147,13 @@ func (j *job) compare(ctx context.Context, out func(Action), unchanged func(Entr
 	c.unchanged = func(e Entry) { d.same++; unchanged(e) }
 	c.ask = func(e, there Entry) error { return d.add(ctx, e, there) }
 	c.ended = ended
-	c.all = func() bool { return j.bases.wanted() }
+	var waits time.Time // since when only the destination goes on
+	c.all = func() bool {
+		if waits.IsZero() {
+			waits = j.s.now()
+		}
+		return j.bases.wanted() && j.s.now().Sub(waits) < patience
+	}
 	if err := c.merge(src, dst); err != nil {
 		return nil, err
 	}

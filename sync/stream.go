@@ -49,6 +49,7 @@ func (x *execution) streamed(ctx context.Context, st Streamer, j *job) (*pathLis
 	_, err := j.compare(ctx, s.out, s.unchanged, s.ended)
 	j.tr.growing(false)
 	if err == nil {
+		s.ended()
 		err = s.f.last(ctx, s.late)
 	}
 	if err = errOr(s.err, err); err != nil {

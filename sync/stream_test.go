@@ -359,3 +359,58 @@ func TestResultsStayShort(t *testing.T) {
 		t.Errorf("%d files, %d named, %d recorded, %d in the manifest, verified %v", r.Files, len(r.Sent), len(all), strings.Count(manifest.String(), "\n"), r.Verified)
 	}
 }
+
+// broken ends a Push after its first files.
+type broken struct {
+	sync.Streamer
+	end func() error
+}
+
+func (b *broken) Push(ctx context.Context, src, root string, acts <-chan sync.Action, m sync.Meter, done func(sync.Action, error)) error {
+	some := make(chan sync.Action)
+	go func() {
+		defer close(some)
+		for range 50 {
+			select {
+			case a, more := <-acts:
+				if !more {
+					return
+				}
+				some <- a
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	if err := b.Streamer.Push(ctx, src, root, some, m, done); err != nil {
+		return err
+	}
+	return b.end()
+}
+
+// TestStreamEndsEarly: the connection or the person ends it; what arrived is told,
+// and nothing goes on.
+func TestStreamEndsEarly(t *testing.T) {
+	p := &pair{T: t, src: t.TempDir(), home: t.TempDir()}
+	t.Setenv("HOME", p.home)
+	for i := range 3000 {
+		p.write(fmt.Sprintf("%s/d%02d/f%04d", p.src, i%40, i), "content")
+	}
+	p.write(p.home+"/proj/x", "x")
+	agent := newAgent(t)
+	cut := errors.New("cut")
+	r, err := sync.Run(t.Context(), &broken{agent, func() error { return cut }}, sync.Spec{Direction: sync.Push, Local: p.src, Remote: "proj"}, nil)
+	if !errors.Is(err, cut) || r == nil || r.Files == 0 || r.Files >= 3000 {
+		t.Fatal(err, r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err = sync.Run(ctx, &broken{agent, func() error { cancel(); <-ctx.Done(); return ctx.Err() }}, sync.Spec{Direction: sync.Push, Local: p.src, Remote: "proj"}, nil)
+	if !errors.Is(err, context.Canceled) || r == nil {
+		t.Fatal(err, r)
+	}
+	r, err = sync.Run(t.Context(), agent, sync.Spec{Direction: sync.Push, Local: p.src, Remote: "proj", Verify: true}, nil)
+	if err != nil || !r.Verified || r.Files+r.Unchanged != 3000 || r.Unchanged < 40 {
+		t.Fatal(err, r.Files, r.Unchanged, r.Failed)
+	}
+}
