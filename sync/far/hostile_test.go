@@ -197,7 +197,7 @@ func TestHostileInstance(t *testing.T) {
 				}
 			}
 		}, "protocol"},
-		{"grant beyond the window", func(k *call) { k.c.l.Send(kindCredit, cat(le32(k.id), le32(1<<31))) }, "beyond the window"},
+		{"grant beyond the window", func(k *call) { k.c.l.Send(kindCredit, cat(le32(k.id), le32(1<<31), make([]byte, 8))) }, "beyond the window"},
 		{"call of its own", func(k *call) { k.c.l.Send(kindOpen, cat(le32(77), []byte{svcSend})) }, "opened a call"},
 		{"message for nobody", func(k *call) { k.c.l.Send(kindData, cat(le32(77), []byte{1})) }, "nobody opened"},
 		{"empty message", func(k *call) { k.c.l.Send(kindData) }, "a message of 0 bytes"},

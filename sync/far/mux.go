@@ -22,7 +22,7 @@ import (
 const (
 	kindOpen   = 1 + iota // service, header: a new call, from the client only
 	kindData              // what, body
-	kindCredit            // how many bytes more the other side may send
+	kindCredit            // how many bytes more the other side may send, and how many have come
 	kindEnd               // an error or none: no more data from this side
 	kindCancel            // the client gives the call up; the server answers with its end
 )
@@ -72,6 +72,7 @@ type call struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	wire    func(int64) // hears of bytes; nil where nobody counts
+	telling sync.Mutex  // held while a grant is sent
 
 	mu       sync.Mutex // protects what follows
 	in       []frame
@@ -84,6 +85,8 @@ type call struct {
 	endErr   error
 	sent     int64 // in all
 	acked    int64 // what the other side has consumed in all
+	arrivals int64 // what has come there, as it last said
+	came     int64 // what has come here
 	arrived  chan struct{}
 	credited chan struct{}
 	over     chan struct{} // closed with ended
@@ -192,10 +195,10 @@ func (c *conn) dispatch(ctx context.Context, m link.Message) error {
 		}
 		return k.put(frame{what: body[0], body: body[1:], m: m})
 	case kindCredit:
-		if len(body) != 4 {
+		if len(body) != 12 {
 			return broken("a grant of %d bytes", len(body))
 		}
-		return k.grant(int64(binary.LittleEndian.Uint32(body)))
+		return k.grant(int64(binary.LittleEndian.Uint32(body)), binary.LittleEndian.Uint64(body[4:]))
 	case kindEnd:
 		d := decoder{b: body}
 		err := d.error()
@@ -255,6 +258,7 @@ func (k *call) put(f frame) error {
 	if k.ended {
 		return broken("data after the end of call %d", k.id)
 	}
+	k.came += f.size()
 	if k.granted -= f.size(); k.granted < 0 {
 		return broken("more data than it was granted in call %d", k.id)
 	}
@@ -263,9 +267,13 @@ func (k *call) put(f frame) error {
 	return nil
 }
 
-func (k *call) grant(n int64) error {
+func (k *call) grant(n int64, arrived uint64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if arrived > uint64(k.sent) || int64(arrived) < k.arrivals {
+		return broken("%d bytes of %d have come in call %d", arrived, k.sent, k.id)
+	}
+	k.arrivals = int64(arrived)
 	k.acked += n
 	if k.credit += n; k.credit > window {
 		return broken("a grant beyond the window in call %d", k.id)
@@ -327,11 +335,11 @@ func (k *call) send(what byte, parts ...[]byte) error {
 	return nil
 }
 
-// flight is what was sent and not yet consumed, and what was.
+// flight is what was sent and is not known to have come, and what was consumed.
 func (k *call) flight() (inflight, acked int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return window - k.credit, k.acked
+	return k.sent - k.arrivals, k.acked
 }
 
 // sentSoFar is what was sent in all.
@@ -381,18 +389,33 @@ func (k *call) recv() (frame, error) {
 func (k *call) release(n int64) {
 	k.mu.Lock()
 	k.owed += n
-	now := time.Now()
-	if k.ended || k.owed < grantAt && (k.owed < overhead*8 || now.Sub(k.granting) < grantEvery) {
+	due := k.due()
+	k.mu.Unlock()
+	if !due {
+		return
+	}
+	// Taken before k.mu, which the reader of the link needs: it must not wait for a Send.
+	k.telling.Lock()
+	defer k.telling.Unlock()
+	k.mu.Lock()
+	if !k.due() {
 		k.mu.Unlock()
 		return
 	}
-	k.granting = now
+	k.granting = time.Now()
 	n, k.owed = k.owed, 0
 	k.granted += n
+	b := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(make([]byte, 0, 16), k.id), uint32(n))
+	b = binary.LittleEndian.AppendUint64(b, uint64(k.came))
 	k.mu.Unlock()
-	if err := k.c.l.Send(kindCredit, binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, k.id), uint32(n))); err != nil {
+	if err := k.c.l.Send(kindCredit, b); err != nil {
 		k.c.end(err)
 	}
+}
+
+// due says whether what is owed should be granted now; it needs mu.
+func (k *call) due() bool {
+	return !k.ended && (k.owed >= grantAt || k.owed >= 8*overhead && time.Since(k.granting) >= grantEvery)
 }
 
 // sendEnd says that no more comes from this side, because of err where it is set.

@@ -27,21 +27,24 @@ type observed interface{ Stats() link.Stats }
 
 // pace is what the sender has seen of the link.
 type pace struct {
-	mu     sync.Mutex // protects what follows
-	looked time.Time
-	known  bool  // the link's rate
-	holds  int64 // bytes that the link holds by itself: rate × round trip
-	rtt    time.Duration
+	mu       sync.Mutex // protects what follows
+	looked   time.Time
+	measures bool    // the link does
+	known    bool    // the link's rate
+	holds    int64   // bytes that the link holds by itself: rate × round trip
+	rate     float64 // bytes a second
+	rtt      time.Duration
 }
 
-// From this round trip on a link is far away, and its rate is learnt slowly: what
-// leaves until then is packed better than a near link would want.
+// From this round trip on a link is far away, and its rate is learnt slowly: the
+// first bytes that leave are packed better than a near link would want.
 const (
-	farAway  = 10 * time.Millisecond
-	someWait = 256 << 10 // bytes: the link is slower than we are
-	farBlock = 2 << 20
-	// Until the first round trip little leaves, since all may be far.
-	firstBlock = 512 << 10
+	farAway    = 10 * time.Millisecond
+	firstBlock = 1 << 20
+	// A link of slowRate bytes/s for which someWait bytes wait leaves time for more.
+	slowRate  = 30e6
+	someWait  = 256 << 10
+	slowBlock = 2 << 20
 )
 
 // choose is how hard to pack the next block, and its raw length.
@@ -50,11 +53,15 @@ func (s *sender) choose() (codec.Level, int) {
 	waiting, _ := s.look()
 	s.pace.mu.Lock()
 	defer s.pace.mu.Unlock()
-	if _, looks := s.k.c.l.(observed); looks && s.pace.rtt == 0 && level < codec.LevelBetter {
+	if level >= codec.LevelBetter {
+		return level, n
+	}
+	far := s.pace.rtt == 0 || s.pace.rtt >= farAway // until the first round trip all may be
+	if far && !s.pace.known && s.pace.measures && s.k.sentSoFar() < firstAhead {
 		return codec.LevelBetter, firstBlock
 	}
-	if s.pace.rtt >= farAway && level < codec.LevelBetter && (!s.pace.known || waiting > someWait) {
-		return codec.LevelBetter, farBlock
+	if far && s.pace.known && s.pace.rate < slowRate && waiting > someWait {
+		return codec.LevelBetter, slowBlock
 	}
 	return level, n
 }
@@ -88,8 +95,10 @@ func (s *sender) look() (waiting int64, ahead int) {
 		p.looked = now
 		if l, ok := s.k.c.l.(observed); ok {
 			st := l.Stats()
+			p.measures = true
 			p.known = st.SendRate > 0
 			p.rtt = st.RTT
+			p.rate = st.SendRate
 			p.holds = int64(st.SendRate * st.RTT.Seconds())
 			s.gov.Link(st.SendRate)
 		}
