@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	stdsync "sync"
 
 	"rentop/sync/tree"
 )
@@ -119,15 +120,18 @@ func copyFiles(ctx context.Context, src, dst string, files []Entry, m Meter, don
 		return err
 	}
 	defer out.Close()
-	for _, e := range files {
+	var mu stdsync.Mutex // one done at a time
+	return each(ctx, files, func(ctx context.Context, e Entry) error {
 		m.Current(e.Path)
 		sent, err := copyFile(ctx, src, out, e, m)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		done(sent, plainError(err))
-	}
-	return nil
+		return nil
+	})
 }
 
 func copyFile(ctx context.Context, src string, out *sink, e Entry, m Meter) (Entry, error) {

@@ -106,7 +106,7 @@ func (p *partFile) finish(ctx context.Context, confirm func(sum string) error) (
 		return e, err
 	}
 	p.close() // Windows renames no open file
-	if err := p.out.commit(waiting{e: e, tmp: p.name}); err != nil {
+	if err := p.out.commit(waiting{e: e, tmp: p.name, safe: true}); err != nil {
 		return e, err
 	}
 	p.out.root.Remove(p.name + journalSuffix)

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"rentop/sync/tree"
 )
 
@@ -31,8 +33,39 @@ func (s *sink) Close() error { return s.root.Close() }
 
 // waiting is a file that is whole and not yet under its name.
 type waiting struct {
-	e   Entry
-	tmp string
+	e    Entry
+	tmp  string
+	safe bool // on disk, and not only in memory
+}
+
+// syncers is how many files are brought to disk at once: the file system makes few
+// commits of many that wait together.
+const syncers = 16
+
+// keep brings a file's content to disk. Without it a power cut after the rename may
+// leave a name with nothing behind it.
+func (s *sink) keep(w *waiting) error {
+	if w.safe {
+		return nil
+	}
+	f, err := s.root.OpenFile(w.tmp, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Sync(), f.Close())
+	w.safe = err == nil
+	return err
+}
+
+// keepAll is keep for many. What could not be kept is tried again by commit, which
+// says why.
+func (s *sink) keepAll(files []waiting) {
+	var g errgroup.Group
+	g.SetLimit(syncers)
+	for i := range files {
+		g.Go(func() error { _ = s.keep(&files[i]); return nil })
+	}
+	_ = g.Wait()
 }
 
 // write takes exactly e.Size bytes of r.
@@ -70,7 +103,10 @@ func (c *countContent) Write(p []byte) (int, error) {
 // commit gives a file its mode, time and name.
 func (s *sink) commit(w waiting) error {
 	name := filepath.FromSlash(w.e.Path)
-	err := s.root.Chmod(w.tmp, w.e.Mode.Perm())
+	err := s.keep(&w)
+	if err == nil {
+		err = s.root.Chmod(w.tmp, w.e.Mode.Perm())
+	}
 	if err == nil {
 		err = s.root.Chtimes(w.tmp, w.e.ModTime, w.e.ModTime)
 	}
@@ -94,6 +130,7 @@ func (s *sink) confirm(files []waiting, hash func([]string, func(string, string,
 	for i, w := range files {
 		paths[i] = w.e.Source()
 	}
+	s.keepAll(files)
 	next := 0
 	err := hash(paths, func(_, sum string, err error) {
 		w := files[next]

@@ -75,6 +75,7 @@ func TestTransportsOverSSH(t *testing.T) {
 			if testing.Short() && c.name != "sshd" {
 				t.Skip("left out by -short: a difficult shell")
 			}
+			t.Parallel()
 			s := sshtest.Start(t, c.o)
 			// Hidden programs are hidden by mounts of the server's own, so that it does
 			// not see a small disk of ours; and a Dropbear whose client's program ends
@@ -130,6 +131,7 @@ func (m moved) Resolve(ctx context.Context, p string) (string, sync.Entry, error
 // sshd; between, every file is the old or the new one, and the last run leaves
 // the trees equal and nothing else.
 func TestCutAndResume(t *testing.T) {
+	t.Parallel()
 	s := sshtest.Start(t, sshtest.Options{})
 	proxy := sshtest.NewProxy(t, s.Addr)
 	src := t.TempDir()

@@ -185,6 +185,7 @@ func TestTransports(t *testing.T) {
 		{"sftp", "sftp", func(t *testing.T, l *local) { l.noExec = true }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			transporttest.Run(t, func(t *testing.T) transporttest.Env {
 				l := local{home: t.TempDir()}
 				c.make(t, &l)
@@ -201,6 +202,7 @@ func TestTransports(t *testing.T) {
 		})
 	}
 	t.Run("local", func(t *testing.T) {
+		t.Parallel()
 		transporttest.Run(t, func(t *testing.T) transporttest.Env {
 			home := t.TempDir()
 			return transporttest.Env{Transport: sync.Local{Home: home}, Home: home, Exact: true, Unsafe: true, Small: small(t)}
