@@ -3,7 +3,6 @@ package sync
 import (
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strings"
 
@@ -13,54 +12,6 @@ import (
 // This file compares two trees as a merge of their walks. It touches nothing,
 // and remembers only the folders that are open on the way, so that its memory
 // does not grow with the trees.
-
-// Compare makes the plan that turns dst into src. Both are listings as Scan and
-// Transport.List give them, in any order.
-func Compare(src, dst []Entry, o Options) *Plan {
-	p := &Plan{}
-	g := &gathered{}
-	c := newComparer(o, g.add)
-	c.unchanged = func(Entry) { p.Unchanged++ }
-	if err := c.merge(sorted(src), sorted(dst)); err != nil {
-		panic("sync: sorted listings are out of order: " + err.Error()) // a listing in memory has no other error
-	}
-	g.fill(p, c, o.Incomplete)
-	return p
-}
-
-// gathered are the actions of a comparison by kind.
-type gathered struct{ replace, mkdirs, sends, links, attrs, skips []Action }
-
-func (g *gathered) add(a Action) {
-	switch a.Op {
-	case Delete:
-		g.replace = append(g.replace, a)
-	case Mkdir:
-		g.mkdirs = append(g.mkdirs, a)
-	case Send:
-		g.sends = append(g.sends, a)
-	case Link:
-		g.links = append(g.links, a)
-	case Attr:
-		g.attrs = append(g.attrs, a)
-	case Skip:
-		g.skips = append(g.skips, a)
-	}
-}
-
-// fill puts all into p, in the order in which it is done.
-func (g *gathered) fill(p *Plan, c *comparer, incomplete string) {
-	for _, list := range [][]Action{g.mkdirs, g.sends, g.links, g.attrs, g.skips} {
-		slices.SortStableFunc(list, func(a, b Action) int { return strings.Compare(a.Entry.Path, b.Entry.Path) })
-	}
-	p.Actions = slices.Concat(g.replace, g.mkdirs, g.sends, g.links, g.attrs, g.skips)
-	for _, a := range g.sends {
-		if p.Bytes += a.Entry.Size; p.Bytes < 0 { // sizes that no disk holds
-			p.Bytes = math.MaxInt64
-		}
-	}
-	p.Deletes, p.Refused = c.finish(g.replace, incomplete)
-}
 
 // comparer merges two walks.
 type comparer struct {

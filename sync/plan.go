@@ -2,6 +2,9 @@ package sync
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,4 +59,52 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused to delete %d of %d entries: %s", len(e.Deletes), e.Have, e.Why)
+}
+
+// Compare makes the plan that turns dst into src. Both are listings as Scan and
+// Transport.List give them, in any order.
+func Compare(src, dst []Entry, o Options) *Plan {
+	p := &Plan{}
+	g := &gathered{}
+	c := newComparer(o, g.add)
+	c.unchanged = func(Entry) { p.Unchanged++ }
+	if err := c.merge(sorted(src), sorted(dst)); err != nil {
+		panic("sync: sorted listings are out of order: " + err.Error()) // a listing in memory has no other error
+	}
+	g.fill(p, c, o.Incomplete)
+	return p
+}
+
+// gathered are the actions of a comparison by kind.
+type gathered struct{ replace, mkdirs, sends, links, attrs, skips []Action }
+
+func (g *gathered) add(a Action) {
+	switch a.Op {
+	case Delete:
+		g.replace = append(g.replace, a)
+	case Mkdir:
+		g.mkdirs = append(g.mkdirs, a)
+	case Send:
+		g.sends = append(g.sends, a)
+	case Link:
+		g.links = append(g.links, a)
+	case Attr:
+		g.attrs = append(g.attrs, a)
+	case Skip:
+		g.skips = append(g.skips, a)
+	}
+}
+
+// fill puts all into p, in the order in which it is done.
+func (g *gathered) fill(p *Plan, c *comparer, incomplete string) {
+	for _, list := range [][]Action{g.mkdirs, g.sends, g.links, g.attrs, g.skips} {
+		slices.SortStableFunc(list, func(a, b Action) int { return strings.Compare(a.Entry.Path, b.Entry.Path) })
+	}
+	p.Actions = slices.Concat(g.replace, g.mkdirs, g.sends, g.links, g.attrs, g.skips)
+	for _, a := range g.sends {
+		if p.Bytes += a.Entry.Size; p.Bytes < 0 { // sizes that no disk holds
+			p.Bytes = math.MaxInt64
+		}
+	}
+	p.Deletes, p.Refused = c.finish(g.replace, incomplete)
 }

@@ -26,7 +26,7 @@ type Entry struct {
 	// Link is the path of the first of a group of hard links in this tree, "" for that
 	// first one and for files with one name. In an Action it means: that path has the
 	// same content at the destination once the actions before are done, so link it
-	// rather than send it; where that cannot be, send it.
+	// rather than send it, if size and time are the entry's there; else send it.
 	Link string
 }
 
