@@ -40,6 +40,7 @@ type pace struct {
 // first bytes that leave are packed better than a near link would want.
 const (
 	farAway    = 10 * time.Millisecond
+	veryNear   = time.Millisecond
 	firstBlock = 1 << 20
 	// A link of slowRate bytes/s for which someWait bytes wait leaves time for more.
 	slowRate  = 30e6
@@ -53,6 +54,10 @@ func (s *sender) choose() (codec.Level, int) {
 	waiting, _ := s.look()
 	s.pace.mu.Lock()
 	defer s.pace.mu.Unlock()
+	// So near, what seems a slow link is busy cores, and packing would make them busier.
+	if s.pace.rtt > 0 && s.pace.rtt < veryNear && level > codec.LevelDefault {
+		return codec.LevelDefault, codec.LevelDefault.BlockSize()
+	}
 	if level >= codec.LevelBetter {
 		return level, n
 	}
