@@ -24,7 +24,8 @@ import (
 const (
 	settleFor  = 200 * time.Millisecond // quiet after the last event: an editor's save is several
 	settleMost = 2 * time.Second        // but a folder that is never quiet is looked at too
-	pollEvery  = 2 * time.Second        // where the system gives no events
+	pollEvery  = 2 * time.Second        // where the system gives no events; and
+	pollShare  = 10                     // so many times as long as a reading takes
 )
 
 // Changes is where a folder has changed since the last look. Paths are relative
@@ -42,6 +43,8 @@ type Watcher struct {
 	fs      *fsnotify.Watcher
 	ended   stdsync.WaitGroup
 	stir    chan struct{}
+	polled  time.Time     // when Next last said that all is to be read
+	rest    time.Duration // between two such readings
 
 	mu      stdsync.Mutex // protects what follows
 	dirs    map[string]bool
@@ -93,7 +96,7 @@ func (w *Watcher) Polling() string {
 // poll gives up on events. w.mu is held, or nobody else has w yet.
 func (w *Watcher) poll(err error) {
 	if w.polling == "" {
-		w.polling = fmt.Sprintf("this system watches no more folders (%s), so all is read again every %v", reason(err), pollEvery)
+		w.polling = fmt.Sprintf("this system watches no more folders (%s), so all is read again every %v or more", reason(err), pollEvery)
 	}
 }
 
@@ -232,6 +235,11 @@ func (w *Watcher) note() {
 // Next waits until something has changed and it is quiet again, and says where.
 // It returns the error of ctx when that ends first.
 func (w *Watcher) Next(ctx context.Context) (Changes, error) {
+	w.rest = pollEvery
+	if !w.polled.IsZero() { // a large tree is not read all the time
+		w.rest = max(pollEvery, pollShare*time.Since(w.polled))
+		w.polled = time.Time{}
+	}
 	for {
 		wait, c, ready := w.settled()
 		if ready {
@@ -241,8 +249,8 @@ func (w *Watcher) Next(ctx context.Context) (Changes, error) {
 		select {
 		case <-w.stir:
 		case <-timer.C:
-			if w.Polling() != "" && wait == pollEvery {
-				timer.Stop()
+			if w.Polling() != "" && wait == w.rest {
+				w.polled = time.Now()
 				return Changes{All: true}, nil
 			}
 		case <-ctx.Done():
@@ -259,7 +267,7 @@ func (w *Watcher) settled() (wait time.Duration, c Changes, ready bool) {
 	defer w.mu.Unlock()
 	if w.first.IsZero() {
 		if w.polling != "" {
-			return pollEvery, c, false
+			return w.rest, c, false
 		}
 		return time.Hour, c, false
 	}
