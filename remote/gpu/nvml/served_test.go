@@ -23,8 +23,8 @@ import (
 	"rentop/remote/gpu/sample"
 )
 
-// linked builds testdata/reader as a release does.
-func linked(t *testing.T) string {
+// linked builds a program as a release does.
+func linked(t *testing.T, what string) string {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
 	if err != nil {
@@ -36,7 +36,7 @@ func linked(t *testing.T) string {
 		t.Skipf("no compiler to link with is here: %v", err)
 	}
 	bin := dir + "/reader"
-	build := exec.Command("go", "build", "-trimpath", "-tags", "osusergo,netgo", "-ldflags", "-s -w", "-o", bin, "./testdata/reader")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "osusergo,netgo", "-ldflags", "-s -w", "-o", bin, what)
 	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CGO_LDFLAGS="+strings.TrimSpace(string(flags)), "CGO_CFLAGS=-O2 -Wno-deprecated-declarations")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the reader: %v\n%s", err, out)
@@ -53,10 +53,7 @@ type pipes struct {
 func (p pipes) Close() error { return p.WriteCloser.Close() }
 
 func TestServedFromAnOldLink(t *testing.T) {
-	if testing.Short() {
-		t.Skip("building the reader takes too long for -short")
-	}
-	bin := linked(t)
+	bin := linked(t, "./testdata/reader")
 	out, err := exec.Command("objdump", "-T", bin).Output()
 	if err != nil {
 		t.Skipf("objdump is missing: %v", err)

@@ -100,6 +100,7 @@ func standin(t *testing.T, level int) string {
 // bench is a reader's process over a stand-in.
 type bench struct {
 	t    *testing.T
+	path string // of the control page
 	page []byte
 	cmd  *exec.Cmd
 	in   chan message
@@ -111,6 +112,7 @@ func start(t *testing.T, level int, driver string, set ...setting) *bench {
 	t.Helper()
 	b := &bench{t: t, in: make(chan message, 1000)}
 	path := filepath.Join(t.TempDir(), "control")
+	b.path = path
 	if err := os.WriteFile(path, make([]byte, 4096), 0o600); err != nil {
 		t.Fatal(err)
 	}
