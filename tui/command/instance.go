@@ -3,6 +3,8 @@ package command
 // The flags that describe an instance, for add and edit.
 
 import (
+	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +32,7 @@ func (d *details) flags(f *pflag.FlagSet) {
 	f.Int64Var(&d.diskGB, "disk-gb", 0, "the size of its billed disk in `GB`")
 	f.StringVar(&d.diskPrice, "disk-price", "", "what the disk costs for each GB and month, such as `0.35`")
 	f.StringVar(&d.budget, "budget", "", "the `amount` to warn at")
-	f.StringVar(&d.provider, "provider", "", "who can stop and destroy it: `command`, or empty for plain SSH")
+	f.StringVar(&d.provider, "provider", "", "who can stop and destroy it: `command`, or one of rentop import; empty for plain SSH")
 	f.StringVar(&d.id, "id", "", "the provider's own name for it")
 	f.StringArrayVar(&d.lines, "command", nil, "a shell line of the provider command, as `status='LINE'`; also start, stop, destroy, snapshot, leftovers")
 	f.StringArrayVar(&d.artifacts, "artifact", nil, "a path there that must exist here before it may go, as `PATH=LOCAL`")
@@ -82,6 +84,13 @@ func (d *details) apply(c *cobra.Command, in *config.Instance) error {
 			path, to, ok := strings.Cut(a, "=")
 			if !ok {
 				return badUsage("--artifact %q: write it as PATH=LOCAL, such as '~/out/**=./out'", a)
+			}
+			if to != "" && !strings.HasPrefix(to, "~") { // a relative one is meant from here
+				abs, err := filepath.Abs(to)
+				if err != nil {
+					return fmt.Errorf("--artifact %q: %w", a, err)
+				}
+				to = abs
 			}
 			in.Artifacts = append(in.Artifacts, config.Artifact{Path: path, To: to})
 		}
