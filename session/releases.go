@@ -267,8 +267,9 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 		Changed: func(v release.View) { s.send(func(st *state) { st.release = &v }) },
 		Stay:    s.f.opt.Live,
 	}
-	if base, err := os.Getwd(); err == nil {
-		deps.Base = base
+	// A destination is the same one wherever rentop is started.
+	if home, err := os.UserHomeDir(); err == nil {
+		deps.Base = home
 	}
 	for _, a := range s.cfg().Artifacts {
 		deps.Artifacts = append(deps.Artifacts, release.Artifact{Path: a.Path, To: expandHome(a.To)})
