@@ -129,7 +129,7 @@ func TestRetryAfter(t *testing.T) {
 	}{{"7", 2, "7s"}, {"3600", 0, "1h0m0s"}, {"", 2, "wait a minute"}, {"soon", 2, "wait a minute"}} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", c.after)
-			http.Error(w, "slow down", 429)
+			http.Error(w, "slow down", http.StatusTooManyRequests)
 		}))
 		waits := 0
 		p := newStandIn(t, runPodDialect()).over(server.URL, counting{&waits, http.DefaultTransport}, nil)

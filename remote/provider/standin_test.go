@@ -40,12 +40,12 @@ type image struct{ id, name, box string }
 
 // dialect is how one provider speaks.
 type dialect struct {
-	kind, base string
-	ids        [3]string // two machines of the same name, and one that does not exist
-	spec       string    // file of the OpenAPI document; "" where there is none
-	prefix     string    // of the server in it
-	auth       func(r *http.Request) bool
-	serve      func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte)
+	kind   string
+	ids    [3]string // two machines of the same name, and one that does not exist
+	spec   string    // file of the OpenAPI document; "" where there is none
+	prefix string    // of the server in it
+	auth   func(r *http.Request) bool
+	serve  func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte)
 	// acts says whether a request changes something.
 	acts func(r *http.Request) bool
 	// refuse is the service's way to say no.
