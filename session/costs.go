@@ -2,8 +2,10 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"rentop/session/billing"
 	"rentop/session/ledger"
 )
 
@@ -24,6 +26,9 @@ func (f *Fleet) Costs(ctx context.Context, since time.Time) (*CostReport, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := f.tellUnlisted(ctx, rows, now); err != nil {
+		return nil, err
+	}
 	rest, err := f.ledger.Jobless(ctx, rows)
 	if err != nil {
 		return nil, err
@@ -40,4 +45,45 @@ func (f *Fleet) Costs(ctx context.Context, since time.Time) (*CostReport, error)
 	f.mu.Unlock()
 	r.Total = sum.sums(ex, now)
 	return r, nil
+}
+
+// tellUnlisted says so on the last day of each instance whose section was deleted
+// from the config by hand: nobody said that it ended, so it goes on counting.
+func (f *Fleet) tellUnlisted(ctx context.Context, rows []ledger.Row, now time.Time) error {
+	f.mu.Lock()
+	faulty, listed := f.cfgErr != "", map[string]bool{}
+	for _, s := range f.sessions {
+		listed[s.uid] = true
+	}
+	f.mu.Unlock()
+	if faulty { // nothing is listed
+		return nil
+	}
+	instances, err := f.ledger.Instances(ctx)
+	if err != nil {
+		return err
+	}
+	last := map[string]*ledger.Row{}
+	for i := range rows {
+		if rows[i].Kind == ledger.RowDay {
+			last[rows[i].UID] = &rows[i]
+		}
+	}
+	for _, i := range instances {
+		row := last[i.UID]
+		if row == nil || listed[i.UID] || !i.Removed.IsZero() {
+			continue
+		}
+		events, err := f.ledger.Events(ctx, ledger.Filter{Instance: i.UID, Kinds: ledger.MeterKinds})
+		if err != nil {
+			return err
+		}
+		t := ledger.Fold(events, now)
+		if t.State != billing.Running && t.State != billing.Stopped {
+			continue
+		}
+		row.Note = fmt.Sprintf("not in the config any more; last seen %s and still counted as %s: if it is gone, add it again and end it with rentop rm %s",
+			t.LastObserved.Local().Format("2006-01-02 15:04"), t.State, i.Name)
+	}
+	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"rentop/remote/tmux"
 	"rentop/session/billing"
 	"rentop/session/config"
+	"rentop/session/ledger"
 	"rentop/session/release"
 	"rentop/sync"
 )
@@ -394,6 +395,57 @@ func TestInstances(t *testing.T) {
 	}
 	if got := session(t, f, "b").uid; got == uid {
 		t.Error("a new instance took over the record of a removed one")
+	}
+}
+
+// TestDeletedByHand: a section that is taken out of the config without a word goes
+// on counting, and the bill says so; after rm it does not.
+func TestDeletedByHand(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Dirs: Dirs{Config: dir, State: filepath.Join(dir, "s")}, Secrets: noKeyring{}}
+	note := func() string {
+		t.Helper()
+		f, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		r, err := f.Costs(t.Context(), time.Time{})
+		if err != nil || len(r.Rows) == 0 {
+			t.Fatal(err, r)
+		}
+		return r.Rows[len(r.Rows)-1].Note
+	}
+	add := func() *Fleet {
+		t.Helper()
+		f, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Add(config.Instance{Name: "box", SSH: "root@" + sshtest.Nobody(t), Rate: &config.Rate{PerHour: "8", Currency: "CNY"}}); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := add()
+	session(t, f, "box").record(ledger.Observed, time.Now().Add(-time.Hour), "ssh", ledger.Observation{State: "running"})
+	f.Close()
+	if got := note(); strings.Contains(got, "not in the config") {
+		t.Errorf("listed, and the note is %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.toml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := note(); !strings.Contains(got, "not in the config any more; last seen ") || !strings.Contains(got, "running") {
+		t.Errorf("deleted by hand, and the note is %q", got)
+	}
+	f = add()
+	if err := f.Remove("box"); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if got := note(); strings.Contains(got, "not in the config") {
+		t.Errorf("removed, and the note is %q", got)
 	}
 }
 
