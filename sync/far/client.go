@@ -68,11 +68,9 @@ func (c *Client) do(ctx context.Context, service byte, header []byte, wire func(
 	if err = talk(k); err == nil {
 		return nil
 	}
-	timer := time.NewTimer(settle)
-	defer timer.Stop()
-	over := make(chan struct{})
-	go func() { <-timer.C; close(over) }()
-	k.giveUp(over)
+	patience, enough := context.WithTimeout(context.Background(), settle)
+	defer enough()
+	k.giveUp(patience.Done())
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

@@ -34,7 +34,7 @@ const (
 	// overhead is what a message counts beside its body, so that tiny ones are bounded too.
 	overhead = 64
 	// What was consumed is granted again in such pieces, or so often where less comes.
-	grantAt    = window / 64
+	grantAt    = window / 128
 	grantEvery = 20 * time.Millisecond
 	// maxCalls bounds the calls that are open at once.
 	maxCalls = 64

@@ -112,8 +112,8 @@ func (s *sender) look() (waiting int64, ahead int) {
 	ahead = s.gov.Ahead()
 	if !p.known {
 		ahead = max(ahead, int(min(firstAhead+acked, window)))
-		if p.rtt == 0 {
-			ahead = firstAhead / 4
+		if p.measures && p.rtt == 0 {
+			ahead = firstAhead / 2 // more than grantAt, which may be consumed and untold
 		}
 	}
 	return inflight - p.holds, ahead
