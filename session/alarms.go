@@ -130,12 +130,3 @@ func textOf(t alarm.Text) phrase.Text {
 
 // span writes a duration so that it is read in every language: 24 min, 3 h 12 min, 2 d.
 func span(d time.Duration) string { return alarm.Span(d) }
-
-func hasRunning(jobs []tmux.Job) bool {
-	for _, j := range jobs {
-		if j.State == tmux.Running || j.State == tmux.Starting {
-			return true
-		}
-	}
-	return false
-}

@@ -26,7 +26,6 @@ type tick struct {
 	cards             []card
 	cpu, wait, steal  float64
 	disks             []disk
-	others            float64 // memory that no visible process explains, all GPUs
 	processes, hidden int
 }
 

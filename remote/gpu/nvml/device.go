@@ -211,7 +211,6 @@ func (d *device) margin(g *sample.GPU) {
 func (d *device) throttle(g *sample.GPU) {
 	mask, ret := get(d, "nvmlDeviceGetCurrentClocksEventReasons", d.dev.GetCurrentClocksEventReasons)
 	if ret != nvml.SUCCESS {
-		//lint:ignore SA1019 the only name that drivers before 535 have
 		mask, ret = get(d, "nvmlDeviceGetCurrentClocksThrottleReasons", d.dev.GetCurrentClocksThrottleReasons)
 	}
 	g.Throttle, g.ThrottleHot, g.ThrottleKnown = nil, false, ret == nvml.SUCCESS
