@@ -20,8 +20,15 @@ func (s *Session) gpuHelper(conn *remote.Conn, facts *remote.Facts) gpu.Opener {
 		return nil
 	}
 	known := agent.GPU(nvml.Built)
+	var never error // what cannot be had there is not sent again and again over this connection
 	return func(ctx context.Context) (agentlink.Link, error) {
+		if never != nil {
+			return nil, never
+		}
 		h, err := agent.Open(ctx, conn, facts, "gpu", agent.Options{Binaries: known, MaxStripes: 1})
+		if missing := (*agent.MissingError)(nil); errors.As(err, &missing) {
+			never = err
+		}
 		if err != nil {
 			return nil, err
 		}
