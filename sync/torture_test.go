@@ -1,0 +1,522 @@
+//go:build unix
+
+package sync_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"rentop/remote/agent"
+	"rentop/remote/agent/agenttest"
+	"rentop/remote/sshtest"
+	"rentop/sync"
+	"rentop/sync/tree"
+)
+
+// Torture: random trees, random edits, and at a random moment of each transfer
+// the connection is cut, a side is killed, the disk is full, or the source is
+// edited. After each, every path is the old one, the new one, or listed as
+// failed; never else. The same seed does the same edits and picks the same faults
+// (where within the transfer a kill strikes is the machine's affair):
+//
+//	go test ./sync -run TestTorture -torture.rounds 500
+//	go test ./sync -run TestTorture -torture.for 10m
+//	go test ./sync -run TestTorture -torture.seed 17 -torture.rounds 1
+var (
+	tortureSeed   = flag.Uint64("torture.seed", 1, "first seed of TestTorture")
+	tortureRounds = flag.Int("torture.rounds", 0, "seeds that TestTorture runs (0: as many as fit into -torture.for)")
+	tortureFor    = flag.Duration("torture.for", 60*time.Second, "how long TestTorture begins new seeds")
+)
+
+// empty is what contents says of a file without any.
+const empty = "0 bytes e3b0c442"
+
+func TestTorture(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	proxy := sshtest.NewProxy(t, s.Addr)
+	began := time.Now()
+	if testing.Short() && *tortureFor > 5*time.Second {
+		*tortureFor = 5 * time.Second
+	}
+	n := 0
+	for seed := *tortureSeed; ; seed++ {
+		if *tortureRounds > 0 && n >= *tortureRounds || *tortureRounds == 0 && time.Since(began) > *tortureFor {
+			break
+		}
+		n++
+		if !t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { torture(t, s, proxy, seed) }) {
+			break // what it left would blame the next
+		}
+	}
+	t.Logf("%d seeds in %v", n, time.Since(began).Round(time.Second))
+}
+
+// helped is the transport with the helper, which must be there.
+func helped(t *testing.T, r sync.Remote) sync.Transport {
+	t.Helper()
+	tr, err := sync.OpenWith(t.Context(), r, nil, sync.OpenOptions{Agent: agent.Options{Binaries: agenttest.Binaries(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, why := tr.Name(); why != "" {
+		t.Fatalf("%s: %s", name, why)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+// torment is one tree on its way, with everything it has ever been.
+type torment struct {
+	*testing.T
+	rnd      *rand.Rand
+	s        *sshtest.Server
+	proxy    *sshtest.Proxy
+	spec     sync.Spec
+	src, dst string // as this process sees them
+	versions map[string]map[string]bool
+	names    int
+}
+
+// torture does a few transfers of one tree with a fault in each, then a quiet
+// one, after which both sides are equal.
+func torture(t *testing.T, s *sshtest.Server, proxy *sshtest.Proxy, seed uint64) {
+	x := &torment{T: t, rnd: rand.New(rand.NewPCG(seed, 0x70727572)), s: s, proxy: proxy, versions: map[string]map[string]bool{}}
+	here := t.TempDir()
+	there, err := os.MkdirTemp(s.Home, "torture-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(there)
+	os.Chmod(there, 0o777)
+	x.spec = sync.Spec{Direction: sync.Push, Local: here, Remote: there}
+	x.src, x.dst = here, there
+	if x.rnd.IntN(2) == 0 {
+		x.spec.Direction, x.src, x.dst = sync.Pull, there, here
+	}
+	x.spec.Delete = x.rnd.IntN(3) == 0
+	x.spec.Force = x.spec.Delete // more than half may go here
+	x.spec.Checksum = x.rnd.IntN(4) == 0
+	x.spec.NoIgnore = true
+	for range 8 + x.rnd.IntN(30) {
+		x.create()
+	}
+	for range 2 + x.rnd.IntN(3) {
+		x.edit()
+		x.round()
+		if t.Failed() {
+			return
+		}
+	}
+	x.quiet()
+}
+
+// round is one transfer with one fault.
+func (x *torment) round() {
+	before := x.contents(x.dst)
+	x.remember()
+	fault := x.rnd.IntN(7)
+	dir := sshtest.ToServer
+	if x.spec.Direction == sync.Pull {
+		dir = sshtest.ToClient
+	}
+	ctx, cancel := context.WithTimeout(x.Context(), time.Minute)
+	defer cancel()
+	tr := helped(x.T, dial(x.T, x.s, x.proxy.Addr))
+	defer tr.Close()
+	// A part of the bytes that a transfer of this size takes, so that most faults strike.
+	at := x.rnd.Int64N(x.bytes() + 20_000)
+	wait := time.Duration(x.rnd.IntN(60)) * time.Millisecond
+	var strike func()
+	edited := false
+	switch fault {
+	case 0:
+	case 1:
+		x.proxy.CutAfter(dir, at, sshtest.RST)
+	case 2:
+		x.proxy.CutAfter(1-dir, at/20, sshtest.FIN)
+	case 3:
+		strike = x.s.KillSessions9
+	case 4:
+		strike = cancel
+	case 5:
+		strike = func() { x.edit(); x.remember() }
+		edited = true
+	case 6:
+		strike = func() { x.s.KillUser9("rentop-agent") }
+	}
+	struck := make(chan struct{})
+	if strike != nil {
+		timer := time.AfterFunc(wait, func() { defer close(struck); strike() })
+		defer func() {
+			if !timer.Stop() {
+				<-struck
+			}
+		}()
+	}
+	res, err := sync.Run(ctx, tr, x.spec, nil)
+	if strike != nil && edited {
+		<-struck
+	}
+	x.proxy.Heal()
+	if errors.Is(err, context.DeadlineExceeded) {
+		x.Fatalf("fault %d: hangs", fault)
+	}
+	if err != nil && fault == 0 {
+		x.Fatalf("no fault, but: %v", err)
+	}
+	x.check(fmt.Sprintf("fault %d, err %v", fault, err), before, res, err, edited)
+}
+
+// check is the promise: old, new, or listed as failed.
+func (x *torment) check(what string, before map[string]string, res *sync.Result, err error, edited bool) {
+	x.Helper()
+	failed := map[string]bool{}
+	if res != nil {
+		for _, f := range res.Failed {
+			failed[f.Path] = true
+		}
+	}
+	now, src := x.contents(x.dst), x.contents(x.src)
+	for p, c := range now {
+		if c != before[p] && !x.versions[p][c] {
+			x.Errorf("%s: %q is %s, neither what it was (%q) nor what the source ever had", what, p, c, before[p])
+		}
+	}
+	for p, c := range before {
+		if now[p] == "" && !x.spec.Delete && !strings.HasPrefix(c, "link") && c != "dir" && !x.covered(p, src) {
+			x.Errorf("%s: %q is gone (was %s)", what, p, c)
+		}
+	}
+	if err == nil && !edited && len(failed) == 0 {
+		x.same(what, src, now)
+	}
+}
+
+// covered says whether the source has something else where p or a folder above it was.
+func (x *torment) covered(p string, src map[string]string) bool {
+	for ; p != "."; p = filepath.Dir(p) {
+		if c, ok := src[p]; ok && c != "dir" || len(x.versions[p]) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *torment) same(what string, src, dst map[string]string) {
+	x.Helper()
+	for p, c := range src {
+		if dst[p] != c {
+			x.Errorf("%s: %q is %q at the destination, %q at the source", what, p, dst[p], c)
+		}
+	}
+	if x.spec.Delete {
+		for p := range dst {
+			if src[p] == "" {
+				x.Errorf("%s: %q is only at the destination", what, p)
+			}
+		}
+	}
+}
+
+// quiet is the last transfer: nothing disturbs it, and afterwards both sides are
+// equal, to the last mode and time, with no litter beside.
+func (x *torment) quiet() {
+	x.remember()
+	for try := 0; ; try++ {
+		tr := helped(x.T, dial(x.T, x.s, x.s.Addr))
+		spec := x.spec
+		spec.Verify = true
+		res, err := sync.Run(x.Context(), tr, spec, nil)
+		tr.Close()
+		if err != nil || len(res.Failed) > 0 || !res.Verified {
+			// A side that was killed may still be dying on its files.
+			if try < 3 && (err == nil || errors.Is(err, fs.ErrExist)) {
+				time.Sleep(200 * time.Millisecond)
+				continue
+			}
+			x.Fatalf("in the end: %v %+v", err, res)
+		}
+		break
+	}
+	src, dst := x.contents(x.src), x.contents(x.dst)
+	x.same("in the end", src, dst)
+	for p := range src {
+		a, err1 := os.Lstat(filepath.Join(x.src, p))
+		b, err2 := os.Lstat(filepath.Join(x.dst, p))
+		if err1 != nil || err2 != nil {
+			x.Error(err1, err2)
+			continue
+		}
+		if a.Mode()&fs.ModeSymlink == 0 && a.Mode() != b.Mode() {
+			x.Errorf("%q: mode %v became %v", p, a.Mode(), b.Mode())
+		}
+		if a.Mode().IsRegular() && !tree.SameTime(a.ModTime(), b.ModTime()) {
+			x.Errorf("%q: time %v became %v", p, a.ModTime(), b.ModTime())
+		}
+	}
+	filepath.WalkDir(x.dst, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && tree.Ours(d.Name()) && !strings.HasPrefix(d.Name(), ".rentop-trash") {
+			x.Logf("left behind: %s", p)
+		}
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".rentop-trash") {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// contents is what is at root: "dir", "link TARGET" or a file's sum, by path.
+func (x *torment) contents(root string) map[string]string {
+	x.Helper()
+	out := map[string]string{}
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a killed side is still at work
+		}
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, p)
+		if rel == "." {
+			return nil
+		}
+		if strings.HasPrefix(d.Name(), ".rentop-") || tree.Ours(d.Name()) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		switch {
+		case d.IsDir():
+			out[rel] = "dir"
+		case d.Type()&fs.ModeSymlink != 0:
+			target, err := os.Readlink(p)
+			if err != nil {
+				return err
+			}
+			out[rel] = "link " + target
+		default:
+			data, err := os.ReadFile(p)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			h := sha256.Sum256(data)
+			out[rel] = fmt.Sprintf("%d bytes %s", len(data), hex.EncodeToString(h[:4]))
+		}
+		return nil
+	})
+	if err != nil {
+		x.Fatal(err)
+	}
+	return out
+}
+
+// remember notes what the source is now: any of it may arrive.
+func (x *torment) remember() {
+	for p, c := range x.contents(x.src) {
+		if x.versions[p] == nil {
+			x.versions[p] = map[string]bool{}
+		}
+		x.versions[p][c] = true
+	}
+}
+
+func (x *torment) bytes() (n int64) {
+	filepath.WalkDir(x.src, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil {
+			if fi, err := d.Info(); err == nil && fi.Mode().IsRegular() {
+				n += fi.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
+// files are the source's paths of one kind, sorted so that a seed picks the same.
+func (x *torment) pick(dirs bool) string {
+	var all []string
+	if dirs {
+		all = append(all, x.src)
+	}
+	filepath.WalkDir(x.src, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && p != x.src && d.IsDir() == dirs && (dirs || d.Type().IsRegular()) {
+			all = append(all, p)
+		}
+		return nil
+	})
+	slices.Sort(all)
+	if len(all) == 0 {
+		return ""
+	}
+	return all[x.rnd.IntN(len(all))]
+}
+
+func (x *torment) name() string {
+	x.names++
+	odd := []string{"f", "a b", "é", "n\nl", "-x", "q'\"", "\xff", "$(x)", "d.ir", "ü"}
+	return fmt.Sprint(odd[x.rnd.IntN(len(odd))], x.names)
+}
+
+func (x *torment) data() []byte {
+	size := x.rnd.IntN(3000)
+	switch x.rnd.IntN(8) {
+	case 0:
+		size = 0
+	case 1:
+		size = x.rnd.IntN(200_000)
+	case 2:
+		size = x.rnd.IntN(6 << 20)
+	}
+	data := make([]byte, size)
+	switch x.rnd.IntN(3) {
+	case 0: // does not compress
+		var key [32]byte
+		key[0], key[1], key[2] = byte(x.rnd.Uint32()), byte(x.rnd.Uint32()), byte(x.rnd.Uint32())
+		rand.NewChaCha8(key).Read(data)
+	case 1: // does
+		copy(data, bytes.Repeat(fmt.Appendf(nil, "line %d\n", x.rnd.IntN(1000)), size/8+1))
+	} // else zeros: a sparse file
+	return data
+}
+
+func (x *torment) create() {
+	dir := x.pick(true)
+	p := filepath.Join(dir, x.name())
+	switch x.rnd.IntN(10) {
+	case 0, 1:
+		os.Mkdir(p, 0o755)
+		x.own(p)
+	case 2:
+		os.Symlink("target "+fmt.Sprint(x.names), p)
+		x.own(p)
+	default:
+		x.write(p, x.data())
+	}
+}
+
+func (x *torment) write(p string, data []byte) {
+	if rel, err := filepath.Rel(x.src, p); err == nil { // for a moment it is empty
+		if x.versions[rel] == nil {
+			x.versions[rel] = map[string]bool{}
+		}
+		x.versions[rel][empty] = true
+	}
+	os.WriteFile(p, data, 0o644)
+	x.own(p)
+	// Times of their own, so that equal size and equal time mean equal content.
+	at := time.Unix(1_700_000_000+int64(x.rnd.IntN(1e7)), int64(x.rnd.IntN(1e9)))
+	os.Chtimes(p, at, at)
+}
+
+// own gives what lies on the instance to the login.
+func (x *torment) own(p string) {
+	if fi, err := os.Stat(x.s.Home); err == nil && strings.HasPrefix(p, x.s.Home) {
+		st := fi.Sys().(*syscall.Stat_t)
+		os.Lchown(p, int(st.Uid), int(st.Gid))
+	}
+}
+
+// edit changes a few things of the source.
+func (x *torment) edit() {
+	for range 1 + x.rnd.IntN(8) {
+		p := x.pick(false)
+		if p == "" {
+			x.create()
+			continue
+		}
+		data, _ := os.ReadFile(p)
+		switch x.rnd.IntN(9) {
+		case 0, 1:
+			x.create()
+		case 2: // an insert, somewhere
+			at := x.rnd.IntN(len(data) + 1)
+			x.write(p, slices.Concat(data[:at], []byte("inserted"), data[at:]))
+		case 3: // bytes rewritten in place
+			if len(data) > 0 {
+				data[x.rnd.IntN(len(data))] ^= 0x55
+			}
+			x.write(p, data)
+		case 4:
+			x.write(p, data[:x.rnd.IntN(len(data)+1)])
+		case 5:
+			os.Remove(p)
+		case 6: // moved
+			os.Rename(p, filepath.Join(x.pick(true), x.name()))
+		case 7:
+			os.Chmod(p, []fs.FileMode{0o600, 0o644, 0o755, 0o444}[x.rnd.IntN(4)])
+		case 8: // a file becomes a symlink
+			if x.spec.Delete {
+				os.Remove(p)
+				os.Symlink("elsewhere", p)
+				x.own(p)
+			}
+		}
+	}
+}
+
+// TestFullDiskMeanwhile: files that do not fit are named, the rest is there, and
+// when there is room again the next run brings what was missing.
+func TestFullDiskMeanwhile(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{})
+	dir := filepath.Join(s.Home, "disk")
+	os.Mkdir(dir, 0o777)
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=6m,mode=777", "tmpfs", dir).CombinedOutput(); err != nil {
+		t.Skipf("cannot mount a small tmpfs (needs root): %v %s", err, out)
+	}
+	defer exec.Command("umount", "-l", dir).Run()
+	src := t.TempDir()
+	rnd := rand.NewChaCha8([32]byte{3})
+	for i := range 40 {
+		data := make([]byte, []int{2_000, 300_000, 1_500_000}[i%3])
+		rnd.Read(data)
+		os.WriteFile(filepath.Join(src, fmt.Sprintf("f%02d", i)), data, 0o644)
+	}
+	spec := sync.Spec{Direction: sync.Push, Local: src, Remote: dir}
+	res, err := sync.Run(t.Context(), helped(t, dial(t, s, s.Addr)), spec, nil)
+	if err != nil || len(res.Failed) == 0 {
+		t.Fatalf("a full disk: %v %+v", err, res)
+	}
+	failed := map[string]bool{}
+	for _, f := range res.Failed {
+		failed[f.Path] = true
+		if !errors.Is(f.Err, sync.ErrFull) {
+			t.Errorf("%s: %v", f.Path, f.Err)
+		}
+	}
+	for i := range 40 {
+		name := fmt.Sprintf("f%02d", i)
+		want, _ := os.ReadFile(filepath.Join(src, name))
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if here := err == nil; here == failed[name] || here && !bytes.Equal(got, want) {
+			t.Errorf("%s: there %v, failed %v, %d of %d bytes", name, here, failed[name], len(got), len(want))
+		}
+	}
+	if out, err := exec.Command("mount", "-o", "remount,size=60m", dir).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	if res, err = sync.Run(t.Context(), helped(t, dial(t, s, s.Addr)), spec, nil); err != nil || len(res.Failed) > 0 {
+		t.Fatal(err, res)
+	}
+	if out, err := exec.Command("diff", "-r", src, dir).CombinedOutput(); err != nil {
+		t.Errorf("after the room came back: %s", out)
+	}
+}
