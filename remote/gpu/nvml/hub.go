@@ -52,7 +52,8 @@ type hub struct {
 	events  chan event
 	host    hostReader
 	people  people
-	asked   time.Time // when the library was asked to open, for as long as it has not
+	waiting chan struct{} // closed when nobody waits for events in the library
+	asked   time.Time     // when the library was asked to open, for as long as it has not
 }
 
 type event struct {
@@ -122,12 +123,16 @@ func (h *hub) begin(ctx context.Context, d driver) {
 		h.lanes = append(h.lanes, l)
 	}
 	go worker(ctx, h.work, h.o.Now, h.reports)
-	go d.events(ctx, func(card, code int) {
-		select {
-		case h.events <- event{card, code, h.o.Now()}:
-		case <-ctx.Done():
-		}
-	})
+	h.waiting = make(chan struct{})
+	go func() {
+		defer close(h.waiting)
+		d.events(ctx, func(card, code int) {
+			select {
+			case h.events <- event{card, code, h.o.Now()}:
+			case <-ctx.Done():
+			}
+		})
+	}()
 	go watchKernelLog(ctx, h.o.Slow, func(bus string, code int) {
 		for i, l := range h.lanes {
 			if sameBus(l.bus(), bus) {
@@ -140,8 +145,14 @@ func (h *hub) begin(ctx context.Context, d driver) {
 	})
 }
 
-// end closes the library unless a call is still inside it.
+// end closes the library unless a call is still inside it: then the end of the
+// process does.
 func (h *hub) end() {
+	select {
+	case <-h.waiting:
+	default:
+		return
+	}
 	for _, l := range h.lanes {
 		if l.out {
 			return

@@ -204,7 +204,7 @@ func (l *library) events(ctx context.Context, xid func(card, code int)) {
 		return
 	}
 	for ctx.Err() == nil {
-		e, ret := set.Wait(2000)
+		e, ret := set.Wait(5000)
 		switch {
 		case ret == nvml.ERROR_TIMEOUT:
 		case ret != nvml.SUCCESS:

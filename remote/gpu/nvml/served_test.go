@@ -87,7 +87,7 @@ func TestServedFromAnOldLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(bin) // with one thread for Go code, as the helper runs this service
-	cmd.Env = append(b.cmd.Env, "GOMAXPROCS=1", "LD_LIBRARY_PATH="+filepath.Dir(lib))
+	cmd.Env = append(b.cmd.Env, "GOMAXPROCS=1", "STANDIN_QUIET=1", "LD_LIBRARY_PATH="+filepath.Dir(lib))
 	cmd.Stderr = os.Stderr
 	in, _ := cmd.StdinPipe()
 	from, _ := cmd.StdoutPipe()
