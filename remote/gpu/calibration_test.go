@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -73,4 +74,14 @@ func rowsOf(text string) (gpus []GPU) {
 		}
 	}
 	return gpus
+}
+
+// recorded reads a recorded output, or skips.
+func recorded(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(corpus(t), name))
+	if err != nil {
+		t.Skipf("%s is missing: the recorded outputs are not here", name)
+	}
+	return string(raw)
 }

@@ -11,16 +11,6 @@ import (
 	"time"
 )
 
-// recorded reads a recorded output, or skips.
-func recorded(t *testing.T, name string) string {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(corpus(t), name))
-	if err != nil {
-		t.Skipf("%s is missing: the recorded outputs are not here", name)
-	}
-	return string(raw)
-}
-
 func TestROCm(t *testing.T) {
 	for _, c := range []struct {
 		file               string
