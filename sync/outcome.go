@@ -85,7 +85,9 @@ func (o *outcome) did(a Action, err error) {
 
 // end is the whole result.
 func (o *outcome) end(took time.Duration, err error) (*Result, error) {
-	o.flush()
+	if o.flush(); o.s.Record != nil && o.err == nil {
+		_ = o.s.Record.Tidy() // what stays longer than it must harms nothing
+	}
 	o.tr.stage("done")
 	o.tr.stop()
 	o.res.Wire, o.res.Kept, o.res.Reused = o.tr.wire.Load(), o.tr.kept.Load(), o.tr.reused.Load()

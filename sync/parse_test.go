@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -174,8 +175,13 @@ func TestRecord(t *testing.T) {
 	if err := r.Add([]Recorded{{Remote: "/r/z", SHA256: "x", ModTime: t0}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.compact(); err != nil {
-		t.Fatal(err)
+	for range 2 { // the second time there is nothing to do
+		if err := r.tidy(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, _ := os.ReadFile(file); bytes.Count(b, []byte("\n")) != 6 { // five rows and when it was tidied
+		t.Errorf("tidied: %s", b)
 	}
 	all, err := r.All()
 	if err != nil || len(all) != 5 || all[0].Size != 19 || all[3].Size != 19 {
@@ -201,5 +207,53 @@ func TestManifestNames(t *testing.T) {
 	WriteManifest(&b, []Entry{{Path: "a b", SHA256: h}, {Path: "n\nl\\", SHA256: h}, {Path: "none"}})
 	if want := h + "  a b\n\\" + h + "  n\\nl\\\\\n"; b.String() != want {
 		t.Errorf("%q", b.String())
+	}
+}
+
+// A record is read whole only once it has doubled, and by then in little memory:
+// it is as long as all that was ever pushed.
+func TestRecordTidiesSeldom(t *testing.T) {
+	r, err := OpenRecord(filepath.Join(t.TempDir(), "a.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	push := func(times int) {
+		for range times {
+			var rows []Recorded
+			for i := range 100 {
+				rows = append(rows, Recorded{Remote: fmt.Sprintf("/r/\"%d", i), Local: "/l", At: t0})
+			}
+			if err := r.Add(rows); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tidy := func() (lines int) {
+		if err := r.tidy(1 << 10); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(r.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(b, []byte("\n"))
+	}
+	push(1)
+	if n := tidy(); n != 101 {
+		t.Errorf("%d lines after the first push", n)
+	}
+	before, _ := os.Stat(r.file)
+	if tidy(); r.due(1 << 10) {
+		t.Error("is due again at once")
+	}
+	if after, _ := os.Stat(r.file); !os.SameFile(before, after) {
+		t.Error("rewritten although nothing came")
+	}
+	push(3)
+	if n := tidy(); n != 101 {
+		t.Errorf("%d lines after four pushes", n)
+	}
+	if row, ok, err := r.Lookup(`/r/"42`); !ok || err != nil || row.Local != "/l" {
+		t.Error(row, ok, err)
 	}
 }

@@ -2,6 +2,7 @@ package sync
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ type Recorded struct {
 
 // Record is a file of JSON lines, the last line of a remote path counts. Several
 // processes may add to it at once: lines are appended by one write each time, and
-// compacting takes a lock file that adding respects. It is safe for concurrent use.
+// Tidy takes a lock file that adding respects. It is safe for concurrent use.
 type Record struct {
 	file string
 	mu   stdsync.Mutex // orders this process's reads and writes
@@ -41,23 +42,16 @@ type Record struct {
 
 const (
 	maxRecordLine = 64 << 10
-	compactAbove  = 4 << 20 // bytes; and only where half of the lines are old
 	lockStale     = 30 * time.Second
 )
 
 // OpenRecord uses the record in file and makes its folder; the file comes with
-// the first Add. A large one with many old lines is compacted.
+// the first Add.
 func OpenRecord(file string) (*Record, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
 	}
-	r := &Record{file: file}
-	if fi, err := os.Stat(file); err == nil && fi.Size() > compactAbove {
-		if err := r.compact(); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	return &Record{file: file}, nil
 }
 
 // Add appends rows.
@@ -88,8 +82,8 @@ func (r *Record) Add(rows []Recorded) error {
 		if torn(f) {
 			b = append([]byte("\n"), b...) // a killed writer's half line ends here
 		}
-		_, err = f.Write(b)
-		return errors.Join(err, f.Sync(), f.Close())
+		_, err = f.Write(b) // not synced: a hint that a power cut takes is only looked for again
+		return errors.Join(err, f.Close())
 	})
 }
 
@@ -105,18 +99,37 @@ func torn(f *os.File) bool {
 }
 
 // Lookup returns what is recorded of a remote path.
-func (r *Record) Lookup(remotePath string) (Recorded, bool, error) {
-	all, err := r.read()
+func (r *Record) Lookup(remotePath string) (row Recorded, ok bool, err error) {
+	want, err := json.Marshal(remotePath)
 	if err != nil {
 		return Recorded{}, false, err
 	}
-	row, ok := all[remotePath]
-	return row, ok, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	err = r.lines(func(line []byte) error {
+		if key, found := rowKey(line); found && bytes.Equal(key, want) {
+			var x Recorded
+			if json.Unmarshal(line, &x) == nil {
+				row, ok = x, true
+			}
+		}
+		return nil
+	})
+	return row, ok, err
 }
 
 // All returns the newest row of each remote path, sorted by it.
 func (r *Record) All() ([]Recorded, error) {
-	all, err := r.read()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[string]Recorded{}
+	err := r.lines(func(line []byte) error {
+		var row Recorded
+		if json.Unmarshal(line, &row) == nil && row.Remote != "" {
+			all[row.Remote] = row
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -128,21 +141,15 @@ func (r *Record) All() ([]Recorded, error) {
 	return out, nil
 }
 
-func (r *Record) read() (map[string]Recorded, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.load()
-}
-
-// load reads all lines; those that are torn or strange are as if not there.
-func (r *Record) load() (map[string]Recorded, error) {
-	all := map[string]Recorded{}
+// lines gives each line of the file, which is valid until do returns; those that
+// are longer than any of ours are left out.
+func (r *Record) lines(do func(line []byte) error) error {
 	f, err := os.Open(r.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return all, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	br := bufio.NewReaderSize(f, maxRecordLine)
@@ -154,45 +161,38 @@ func (r *Record) load() (map[string]Recorded, error) {
 			}
 			line = nil
 		}
-		var row Recorded
-		if json.Unmarshal(line, &row) == nil && row.Remote != "" {
-			all[row.Remote] = row
+		if len(line) > 0 {
+			if derr := do(line); derr != nil {
+				return derr
+			}
 		}
 		if err == io.EOF {
-			return all, nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", r.file, err)
+			return fmt.Errorf("reading %s: %w", r.file, err)
 		}
 	}
 }
 
-// compact rewrites the file without old lines.
-func (r *Record) compact() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.locked(func() error {
-		all, err := r.load()
-		if err != nil {
-			return err
+// rowKey is the remote path of a line as JSON has it; false of what is torn or
+// strange.
+func rowKey(line []byte) ([]byte, bool) {
+	const head = `{"remote":`
+	rest, ours := bytes.CutPrefix(line, []byte(head))
+	if ours && len(rest) > 1 && rest[0] == '"' {
+		end := bytes.IndexByte(rest[1:], '"')
+		// a quote within a name is escaped, so that this is found only where the line is whole
+		if whole := bytes.Contains(line, []byte(`,"at":"`)) && bytes.HasSuffix(line, []byte("\"}\n")); whole && end > 0 && bytes.IndexByte(rest[1:1+end], '\\') < 0 {
+			return rest[:end+2], true
 		}
-		f, err := os.CreateTemp(filepath.Dir(r.file), filepath.Base(r.file)+".*")
-		if err != nil {
-			return err
-		}
-		defer os.Remove(f.Name())
-		w := bufio.NewWriter(f)
-		enc := json.NewEncoder(w)
-		for _, row := range all {
-			if err = enc.Encode(row); err != nil {
-				break
-			}
-		}
-		if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err != nil {
-			return err
-		}
-		return os.Rename(f.Name(), r.file)
-	})
+	}
+	var row Recorded
+	if json.Unmarshal(line, &row) != nil || row.Remote == "" {
+		return nil, false
+	}
+	key, err := json.Marshal(row.Remote)
+	return key, err == nil
 }
 
 // locked runs fn while no other process writes. A lock whose owner died is
