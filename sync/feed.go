@@ -20,8 +20,10 @@ const (
 type feed struct {
 	ch    <-chan []Entry
 	batch []Entry
-	prev  string // the last path that was looked at
-	err   error  // why there is no more; set once peek returned nil
+	whole []Entry        // what batch is the rest of
+	spare chan<- []Entry // batches that were taken go back; nil: nowhere
+	prev  string         // the last path that was looked at
+	err   error          // why there is no more; set once peek returned nil
 
 	cause error // set before ch is closed
 }
@@ -30,7 +32,8 @@ type feed struct {
 // feed's. Whoever cancels ctx and reads the feed to its end knows that walk is over.
 func newFeed(ctx context.Context, walk func(ctx context.Context, emit func(Entry) error) error) *feed {
 	ch := make(chan []Entry, feedAhead)
-	f := &feed{ch: ch}
+	spare := make(chan []Entry, feedAhead)
+	f := &feed{ch: ch, spare: spare}
 	go func() {
 		defer close(ch)
 		size := 16 // the first batch comes soon
@@ -50,7 +53,14 @@ func newFeed(ctx context.Context, walk func(ctx context.Context, emit func(Entry
 			}
 			err := flush()
 			size = min(2*size, feedBatch)
-			batch = make([]Entry, 0, size)
+			select {
+			case batch = <-spare:
+			default:
+				batch = nil
+			}
+			if cap(batch) < size {
+				batch = make([]Entry, 0, size)
+			}
 			return err
 		})
 		if len(batch) > 0 && ctx.Err() == nil { // what came before an error counts
@@ -75,6 +85,13 @@ func sorted(list []Entry) *feed {
 // peek is the next entry, nil where there is none: then err says why.
 func (f *feed) peek() *Entry {
 	for len(f.batch) == 0 {
+		if f.whole != nil {
+			select {
+			case f.spare <- f.whole[:0]:
+			default:
+			}
+			f.whole = nil
+		}
 		batch, more := <-f.ch
 		if !more {
 			if f.err == nil {
@@ -91,7 +108,7 @@ func (f *feed) peek() *Entry {
 		if f.err != nil {
 			return nil
 		}
-		f.batch = batch
+		f.batch, f.whole = batch, batch
 	}
 	return &f.batch[0]
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -145,6 +146,7 @@ func (r *reader) names(fd int) ([]found, error) {
 		}
 		// one string for all names of the buffer
 		text := string((*buf)[:n])
+		out = slices.Grow(out, n/(nameAt+13)) // names of 12 bytes: more is seldom
 		for at := 0; at+nameAt < n; {
 			size := int(binary.NativeEndian.Uint16((*buf)[at+16:]))
 			if size <= nameAt || at+size > n {

@@ -324,7 +324,7 @@ func (w *walker) keep(f *folder, names []found) []found {
 	kept := names[:0]
 	for _, n := range names {
 		isDir := n.mode.IsDir()
-		if !Ours(n.name) {
+		if f.rules != nil && !Ours(n.name) {
 			verdict := f.rules.judge(join(f.path, n.name), isDir, f.only)
 			if verdict == leftOut {
 				f.ignored++
