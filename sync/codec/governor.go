@@ -89,25 +89,40 @@ func (g *Governor) Next() (Level, int) {
 	} else if g.rate > 0 {
 		g.level = min(g.model(), g.limit)
 		if up := g.level + 1; up <= g.limit && g.level > LevelNone &&
-			float64(g.waiting)/g.rate > 1.5*float64(up.BlockSize())/g.known[up].speed {
+			float64(g.waiting)/g.rate > 1.5*float64(g.size(up))/g.known[up].speed {
 			g.level = up
 		}
 	}
-	return g.level, g.level.BlockSize()
+	return g.level, g.size(g.level)
 }
 
+// size is the raw length of a block: what can be packed while the link is still busy
+// with what waits, so that it does not run dry meanwhile.
+func (g *Governor) size(l Level) int {
+	most := l.BlockSize()
+	if g.rate <= 0 || l < LevelBetter {
+		return most
+	}
+	n := 0.5 * g.known[l].speed * float64(g.waiting) / g.rate
+	return min(max(int(n)>>20<<20, leastBlock), most)
+}
+
+// leastBlock is the shortest block, in raw bytes, that is worth a strong level.
+const leastBlock = 1 << 20
+
 // Ahead is how many packed bytes may wait for the link, beyond what it holds by itself,
-// before it is better to wait than to pack the next block: a slow link has work for a second,
+// before it is better to wait than to pack the next block: a slow link has work for three seconds,
 // and what is packed later is packed with more knowledge.
 func (g *Governor) Ahead() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return int(min(max(1.5*g.rate, minAhead), maxAhead))
+	return int(min(max(1.5*g.rate, min(3*g.rate, slowAhead), minAhead), maxAhead))
 }
 
 const (
-	minAhead = 1 << 20 // bytes
-	maxAhead = 64 << 20
+	minAhead  = 1 << 20 // bytes
+	slowAhead = 6 << 20
+	maxAhead  = 64 << 20
 )
 
 // parallel is how many blocks of a level are packed at once.
@@ -153,8 +168,8 @@ func (g *Governor) Encoded(l Level, m Method, raw, packed int, took time.Duratio
 		return
 	}
 	// The levels not tried yet are as much faster or slower than thought, and pack as
-	// much better or worse.
-	faster, larger := speed/k.speed, ratio/k.ratio
+	// much better or worse, within bounds: a first block meets cold caches.
+	faster, larger := min(max(speed/k.speed, 0.5), 2), ratio/k.ratio
 	for i := range g.known {
 		if o := &g.known[i]; Level(i) != LevelNone && !o.seen {
 			o.speed *= faster

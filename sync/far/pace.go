@@ -10,12 +10,14 @@ import (
 
 // This file keeps little waiting for the link: what is packed later is packed with
 // more knowledge of it, a cut loses less, and the person sees what has arrived. A slow
-// link holds a second and a half, a fast one as much as it needs to stay busy.
+// link holds three seconds, a fast one as much as it needs to stay busy.
 
 const (
 	// firstAhead is how many bytes leave before anything is known of the link. Until
 	// its rate is known as much more may be on its way as has arrived, as TCP begins.
 	firstAhead = 1 << 20
+	// tellsRate is how many bytes must have arrived before the link's rate is believed.
+	tellsRate = 64 << 10
 	// lookEvery is how often the link's own figures are asked for.
 	lookEvery = 20 * time.Millisecond
 	// waitFor is how long a full link is left alone.
@@ -30,6 +32,7 @@ type pace struct {
 	mu       sync.Mutex // protects what follows
 	looked   time.Time
 	measures bool    // the link does
+	begun    int64   // bytes that had arrived before
 	known    bool    // the link's rate
 	holds    int64   // bytes that the link holds by itself: rate × round trip
 	rate     float64 // bytes a second
@@ -71,6 +74,15 @@ func (s *sender) choose() (codec.Level, int) {
 	return level, n
 }
 
+// fit is the raw length of the next block where left bytes are to come and n is
+// wanted: the last blocks are shorter, so that no core waits for another's long one.
+func fit(n int, left int64) int {
+	if left < 2*int64(n) && left > 2*firstBlock {
+		n = int(left / 2)
+	}
+	return int(min(int64(n), left))
+}
+
 // room waits until the next block may be packed, and tells the governor how the
 // link keeps up.
 func (s *sender) room() error {
@@ -96,19 +108,24 @@ func (s *sender) look() (waiting int64, ahead int) {
 	p := &s.pace
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.looked) >= lookEvery {
-		p.looked = now
-		if l, ok := s.k.c.l.(observed); ok {
-			st := l.Stats()
-			p.measures = true
-			p.known = st.SendRate > 0
-			p.rtt = st.RTT
-			p.rate = st.SendRate
+	inflight, acked := s.k.flight()
+	if l, ok := s.k.c.l.(observed); ok {
+		st := l.Stats()
+		if !p.measures {
+			p.measures, p.begun = true, st.Arrived
+		}
+		p.rtt = st.RTT
+		inflight = int64(st.Queued) + st.Sent - st.Arrived
+		// The few bytes before content say nothing of the link.
+		if st.SendRate > 0 && st.Arrived-p.begun >= tellsRate { // 0 where the link has had nothing to carry
+			p.known, p.rate = true, st.SendRate
 			p.holds = int64(st.SendRate * st.RTT.Seconds())
-			s.gov.Link(st.SendRate)
+			if now := time.Now(); now.Sub(p.looked) >= lookEvery {
+				p.looked = now
+				s.gov.Link(st.SendRate)
+			}
 		}
 	}
-	inflight, acked := s.k.flight()
 	ahead = s.gov.Ahead()
 	if !p.known {
 		ahead = max(ahead, int(min(firstAhead+acked, window)))

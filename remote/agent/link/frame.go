@@ -21,7 +21,7 @@ const (
 	frameFirst = 1 + iota // a message's first; total is the payload's length
 	frameMore             // a message's next
 	framePing             // number is the ping's
-	framePong             // the answer; the body says what arrived and when
+	framePong             // the answer, or with number 0 a report unasked; the body says what arrived and when
 	frameBye              // the stripe's last; number is how many frames, total how many stripes there were
 )
 

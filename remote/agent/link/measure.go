@@ -7,6 +7,7 @@ package link
 // stripes carry more.
 
 import (
+	"encoding/binary"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ type Stats struct {
 	Stripes  int
 	Sent     int64         // bytes of messages and frames, since the link began
 	Received int64         // likewise
+	Arrived  int64         // of Sent, as the other side has said
 	Queued   int           // bytes that wait to be sent
 	Waited   time.Duration // that all calls of Send together have waited for room
 }
@@ -48,6 +50,8 @@ type meter struct {
 	number  uint64
 	pings   map[uint64]time.Time
 	out, in speed
+	arrived int64 // as the other side has said
+	told    time.Time
 }
 
 func (m *meter) init(now time.Time) {
@@ -176,22 +180,55 @@ func (l *Carrier) ping(turn int) time.Duration {
 // interval is what a rate is measured over; it needs mu.
 func (m *meter) interval() time.Duration { return max(2*m.rtt, minInterval) }
 
+// unasked is the number of an answer to no ping.
+const unasked = 0
+
+// report says now and then what has come, without being asked: a ping waits behind
+// all that is on its way, on a slow link for seconds.
+func (l *Carrier) report(s *stripe) {
+	now, m := l.o.Now(), &l.meter
+	m.mu.Lock()
+	due := now.Sub(m.told) >= reportEvery
+	if due {
+		m.told = now
+	}
+	m.mu.Unlock()
+	if due {
+		l.answer(s, unasked)
+	}
+}
+
+const reportEvery = 50 * time.Millisecond
+
+// answer says what has come by now.
+func (l *Carrier) answer(s *stripe, number uint64) {
+	var body [pongSize]byte
+	binary.BigEndian.PutUint64(body[:], uint64(l.received.Load()))
+	binary.BigEndian.PutUint64(body[8:], uint64(l.o.Now().Sub(l.meter.began)))
+	l.out.tell(s, header{typ: framePong, number: number}, body[:])
+}
+
 // pong takes an answer.
 func (l *Carrier) pong(number, arrived, clock uint64) error {
-	m := &l.meter
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	at, is := m.pings[number]
-	if !is {
-		return nil // of one that was given up
-	}
-	delete(m.pings, number)
 	l.out.mu.Lock()
 	sent := l.out.sent
 	l.out.mu.Unlock()
 	if arrived > uint64(sent) || clock > 1<<62 {
 		return protocolError("an answer that says that %d bytes arrived of %d", arrived, sent)
 	}
+	m := &l.meter
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.arrived = max(m.arrived, int64(arrived))
+	if number == unasked {
+		m.out.add(time.Duration(clock), int64(arrived), m.interval())
+		return nil
+	}
+	at, is := m.pings[number]
+	if !is {
+		return nil // of one that was given up
+	}
+	delete(m.pings, number)
 	rtt := max(l.o.Now().Sub(at), time.Microsecond)
 	if m.pongs == 0 || rtt < m.rtt {
 		m.rtt = rtt
@@ -226,7 +263,7 @@ func (l *Carrier) Stats() Stats {
 	l.mu.Unlock()
 	m := &l.meter
 	m.mu.Lock()
-	s.RTT = m.rtt
+	s.RTT, s.Arrived = m.rtt, m.arrived
 	if m.out.known {
 		s.SendRate = m.out.rate
 	}

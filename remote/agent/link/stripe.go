@@ -70,11 +70,9 @@ func (l *Carrier) frames(s *stripe, r *bufio.Reader) error {
 				return err
 			}
 			l.received.Add(int64(headerSize + h.size))
+			l.report(s)
 		case framePing:
-			var body [pongSize]byte
-			binary.BigEndian.PutUint64(body[:], uint64(l.received.Load()))
-			binary.BigEndian.PutUint64(body[8:], uint64(l.o.Now().Sub(l.meter.began)))
-			l.out.tell(s, header{typ: framePong, number: h.number}, body[:])
+			l.answer(s, h.number)
 		case framePong:
 			var body [pongSize]byte
 			if _, err := io.ReadFull(r, body[:]); err != nil {
