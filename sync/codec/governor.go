@@ -89,7 +89,7 @@ func (g *Governor) Next() (Level, int) {
 	} else if g.rate > 0 {
 		g.level = min(g.model(), g.limit)
 		if up := g.level + 1; up <= g.limit && g.level > LevelNone &&
-			float64(g.waiting)/g.rate > 1.5*float64(g.size(up))/g.known[up].speed {
+			float64(g.waiting)/g.rate > 1.5*float64(up.BlockSize())/g.known[up].speed {
 			g.level = up
 		}
 	}
