@@ -192,7 +192,7 @@ func (g *Governor) Queue(waiting, limit int) {
 	case waiting*4 >= limit*3:
 		g.full, g.dry = g.full+1, max(0, g.dry-1)
 	// The first blocks find a dry queue whatever their level.
-	case waiting*8 < limit && cores > 0.6 && float64(g.blocks) > 2*g.workers:
+	case g.runsDry(waiting, limit) && cores > 0.6 && float64(g.blocks) > 2*g.workers:
 		g.full, g.dry = 0, g.dry+2
 	default:
 		g.full = 0
@@ -208,6 +208,17 @@ func (g *Governor) Queue(waiting, limit int) {
 		g.level++
 	}
 }
+
+// runsDry says that the link is about to have nothing to carry.
+func (g *Governor) runsDry(waiting, limit int) bool {
+	if g.rate > 0 {
+		return float64(waiting) < soonDry.Seconds()*g.rate
+	}
+	return waiting*8 < limit
+}
+
+// soonDry is how long what waits must last.
+const soonDry = 30 * time.Millisecond
 
 // cores is the share of the workers' time that packing took lately.
 func (g *Governor) cores() float64 {
