@@ -20,6 +20,7 @@ import (
 	"rentop/session/ledger"
 	"rentop/session/phrase"
 	"rentop/sync"
+	"rentop/sync/tree"
 )
 
 // Options say what a Fleet is made of.
@@ -54,6 +55,7 @@ type Fleet struct {
 	hosts   remote.ResolveCache
 	rentals rentals
 	limit   *sync.Limit // of all transfers together, as configured
+	hashes  *tree.Hashes
 
 	mu        stdsync.Mutex // protects what follows; never held over I/O
 	cfg       *config.File
@@ -90,7 +92,8 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	f := &Fleet{
 		opt: o, ledger: led, keys: keys, sessions: map[string]*Session{},
 		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), turn: make(chan struct{}, 1), resolve: make(chan struct{}, 2), limit: sync.NewLimit(nil),
-		cfg: &config.File{Instance: map[string]config.Instance{}},
+		hashes: tree.NewHashes(filepath.Join(o.Dirs.State, "hashes"), o.Now),
+		cfg:    &config.File{Instance: map[string]config.Instance{}},
 	}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	f.rentals.init(o)

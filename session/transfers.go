@@ -40,7 +40,7 @@ func (s *Session) spec(t TransferSpec) (sync.Spec, error) {
 	}
 	return sync.Spec{
 		Direction: t.Direction, Local: local, Remote: t.Remote,
-		Delete: t.Delete, Force: t.Force, Verify: t.Verify, Checksum: t.Checksum, Now: s.f.opt.Now,
+		Delete: t.Delete, Force: t.Force, Verify: t.Verify, Checksum: t.Checksum, Hashes: s.f.hashes, Now: s.f.opt.Now,
 	}, nil
 }
 
@@ -155,6 +155,7 @@ func added(before, after *sync.Result) *sync.Result {
 
 // remember writes what was moved to the ledger.
 func (s *Session) remember(ctx context.Context, spec sync.Spec, res *sync.Result) error {
+	_ = s.f.hashes.Save() // what it lacks is read again
 	_, err := s.f.ledger.Append(ctx, ledger.NewEvent(ledger.Transferred, s.uid, "rentop", map[string]any{
 		"direction": spec.Direction, "local": spec.Local, "remote": spec.Remote,
 		"files": res.Files, "failed": res.FailedAll, "bytes": res.Bytes, "wire": res.Wire, "seconds": res.Took.Seconds(),

@@ -125,7 +125,7 @@ func (d *doubts) read(ctx context.Context, pairs []doubt) error {
 		if push {
 			near = p.e.Source()
 		}
-		here[i], _ = d.j.s.sumHere(ctx, filepath.Join(d.j.local, filepath.FromSlash(near)), nil) // what cannot be read is sent, and says why
+		here[i], _ = d.j.s.sumHere(ctx, filepath.Join(d.j.local, filepath.FromSlash(near)), !d.j.s.Checksum, nil) // what cannot be read is sent, and says why
 	}
 	if err := <-done; err != nil {
 		return err

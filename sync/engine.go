@@ -38,8 +38,10 @@ type Spec struct {
 	Include, Exclude []string
 	Manifest         io.Writer // with Verify: lines for sha256sum -c, from the destination's root
 	Record           *Record   // learns what is on both sides; may be nil
-	// Hashes may save Checksum and Verify reading a file here whose state in the
-	// file system is as it was when it was last read. nil reads all.
+	// Hashes may save reading a file here, whose state in the file system is as when it
+	// was last read, where its time and the instance's copy's differ in a way that no edit
+	// explains. Checksum and Verify, which are to distrust, read all and only add to it.
+	// nil reads all.
 	Hashes *tree.Hashes
 	Now    func() time.Time // nil: time.Now
 }

@@ -80,7 +80,7 @@ func (x *execution) verifyBatch(ctx context.Context, files []Entry, manifest *bu
 			near = e.Source()
 		}
 		x.tr.Current(e.Path)
-		nearSums[i], nearErrs[i] = x.s.sumHere(ctx, filepath.Join(x.at.local, filepath.FromSlash(near)), x.tr)
+		nearSums[i], nearErrs[i] = x.s.sumHere(ctx, filepath.Join(x.at.local, filepath.FromSlash(near)), false, x.tr)
 		x.tr.files.Add(1)
 	}
 	if err := <-remoteDone; err != nil {
@@ -129,17 +129,16 @@ func writeSum(b *bufio.Writer, e Entry) {
 	fmt.Fprintf(b, "%s  %s\n", e.SHA256, name)
 }
 
-// sumHere is hashFile, but for what Hashes knows.
-func (s *Spec) sumHere(ctx context.Context, name string, m Meter) (string, error) {
+// sumHere is hashFile, but for what Hashes knows where that is trusted; it learns.
+func (s *Spec) sumHere(ctx context.Context, name string, trust bool, m Meter) (string, error) {
 	before, err := os.Lstat(name)
 	if err != nil || s.Hashes == nil {
 		return hashFile(ctx, name, m)
 	}
-	if sum, known := s.Hashes.Lookup(name, before); known {
-		if m != nil {
-			m.Content(before.Size())
+	if trust {
+		if sum, known := s.Hashes.Lookup(name, before); known {
+			return sum, nil
 		}
-		return sum, nil
 	}
 	sum, err := hashFile(ctx, name, m)
 	if after, serr := os.Lstat(name); err == nil && serr == nil && os.SameFile(before, after) && before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()) {

@@ -32,8 +32,8 @@ type Hashes struct {
 	file string
 	now  func() time.Time
 
-	mu    sync.Mutex // protects what follows
-	rows  map[[16]byte]hashed
+	mu    sync.Mutex          // protects what follows
+	rows  map[[16]byte]hashed // nil: the file was not read yet
 	dirty bool
 }
 
@@ -44,23 +44,28 @@ type hashed struct {
 	sum            [32]byte
 }
 
-// OpenHashes reads the memory in file, which need not be there. One that is torn
-// or strange is as if it were not there. now may be nil.
-func OpenHashes(file string, now func() time.Time) (*Hashes, error) {
+// NewHashes is the memory in file, which is read when it is first asked: most
+// transfers never do. One that is not there, torn or strange holds nothing. now may
+// be nil.
+func NewHashes(file string, now func() time.Time) *Hashes {
 	if now == nil {
 		now = time.Now
 	}
-	h := &Hashes{file: file, now: now, rows: map[[16]byte]hashed{}}
-	fi, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() > maxHashes*hashRow+1024 {
-		return h, nil
+	return &Hashes{file: file, now: now}
+}
+
+// open reads the file once; mu is held.
+func (h *Hashes) open() {
+	if h.rows != nil {
+		return
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
+	h.rows = map[[16]byte]hashed{}
+	if fi, err := os.Stat(h.file); err != nil || fi.Size() > maxHashes*hashRow+1024 {
+		return
 	}
-	h.load(b)
-	return h, nil
+	if b, err := os.ReadFile(h.file); err == nil {
+		h.load(b)
+	}
 }
 
 // load reads magic, rows and the sum of both.
@@ -94,6 +99,7 @@ func (h *Hashes) Lookup(name string, fi fs.FileInfo) (sum string, ok bool) {
 	want, known := stateOf(fi)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.open()
 	x, found := h.rows[hashKey(name)]
 	if !known || !found {
 		return "", false
@@ -122,6 +128,7 @@ func (h *Hashes) Put(name string, fi fs.FileInfo, sum string) {
 	copy(x.sum[:], raw)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.open()
 	if len(h.rows) >= maxHashes {
 		for k := range h.rows { // any: what is gone is read again
 			delete(h.rows, k)
