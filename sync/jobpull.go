@@ -21,7 +21,7 @@ import (
 const maxRuleFiles = 10000
 
 func (j *job) pullFeeds(ctx context.Context, o *Options) (src, dst *feed, err error) {
-	src, dst = sorted(nil), sorted(nil)
+	dst = sorted(nil)
 	if j.one != nil {
 		src = sorted([]Entry{*j.one})
 		if e, is := j.lookHere(j.one.Path); is {

@@ -111,7 +111,8 @@ func placeLMS[T char](text []T, sa, freq, bucket []int32) int {
 	numLMS := 0
 	lastB := int32(-1)
 
-	c0, c1, isTypeS := T(0), T(0), false
+	var c0, c1 T
+	isTypeS := false
 	for i := len(text) - 1; i >= 0; i-- {
 		c0, c1 = text[i], c0
 		if c0 < c1 {
@@ -137,7 +138,8 @@ func placeLMS[T char](text []T, sa, freq, bucket []int32) int {
 func length[T char](text []T, sa []int32, numLMS int) {
 	end := 0
 
-	c0, c1, isTypeS := T(0), T(0), false
+	var c0, c1 T
+	isTypeS := false
 	for i := len(text) - 1; i >= 0; i-- {
 		c0, c1 = text[i], c0
 		if c0 < c1 {
@@ -226,7 +228,8 @@ func unmap[T char](text []T, sa []int32, numLMS int) {
 	unmap := sa[len(sa)-numLMS:]
 	j := len(unmap)
 
-	c0, c1, isTypeS := T(0), T(0), false
+	var c0, c1 T
+	isTypeS := false
 	for i := len(text) - 1; i >= 0; i-- {
 		c0, c1 = text[i], c0
 		if c0 < c1 {
