@@ -21,6 +21,10 @@ type transferQueue struct {
 	queued  map[int]*queued // of those that have not ended
 	wake    chan struct{}
 	started bool
+
+	recount  func(context.Context) // what exists only on the instance
+	counting bool                  // recount runs
+	changed  bool                  // and must run once more
 }
 
 // queued is what belongs to a transfer and is not shown.
@@ -36,6 +40,7 @@ var errPaused = errors.New("paused")
 func (q *transferQueue) init(s *Session) {
 	q.s, q.queued = s, map[int]*queued{}
 	q.wake = make(chan struct{}, 1)
+	q.recount = s.refreshSaved
 }
 
 // kept is how many transfers a view shows at most; those that have not ended all stay.
@@ -261,8 +266,30 @@ func (q *transferQueue) transfer(id int) {
 	q.mu.Unlock()
 	q.s.touchTransfers()
 	if q.s.ctx.Err() == nil {
-		q.s.refreshSaved(q.s.ctx)
+		q.counted()
 	}
+}
+
+// counted looks beside the next transfers at what exists only on the instance: that
+// reads all of its files, which may take minutes.
+func (q *transferQueue) counted() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.changed = true; q.counting {
+		return
+	}
+	q.counting = true
+	q.s.owned.Go(func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		for q.changed && q.s.ctx.Err() == nil {
+			q.changed = false
+			q.mu.Unlock()
+			q.recount(q.s.ctx)
+			q.mu.Lock()
+		}
+		q.counting = false
+	})
 }
 
 // confirm is what looks at the plan before anything is done; nil where no plan has

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -100,6 +101,25 @@ func TestQueue(t *testing.T) {
 	if s.busy() {
 		t.Error("still busy")
 	}
+}
+
+// TestQueueGoesOnWhileCounting: what exists only on the instance is counted beside
+// the next transfer.
+func TestQueueGoesOnWhileCounting(t *testing.T) {
+	s, _, src := moving(t, 1<<10)
+	counts, goOn := make(chan struct{}, 10), make(chan struct{})
+	s.queue.recount = func(context.Context) { counts <- struct{}{}; <-goOn }
+	last := 0
+	for range 3 {
+		id, err := s.StartTransfer(TransferSpec{Direction: sync.Push, Local: src, Remote: "~/x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = id
+	}
+	waitFor(t, 30*time.Second, "the last", s, func(v View) bool { return transferOf(v, last).ended() })
+	<-counts
+	close(goOn)
 }
 
 // TestCancel: what is paused or waits can be cancelled too.
