@@ -134,6 +134,9 @@ func (f *flow) all(ctx context.Context, acts []Action) error {
 // last gives the modes of folders that their owner may not write, once all else
 // is done.
 func (f *flow) last(ctx context.Context, late []Action) error {
+	if len(late) == 0 { // the transport's end waits for all, and sooner hears that nothing follows
+		return nil
+	}
 	if err := f.settle(ctx); err != nil {
 		return err
 	}
@@ -159,9 +162,11 @@ func (x *execution) flowing(ctx context.Context, st Streamer, p *Plan, bin *tras
 		err = f.all(ctx, p.Actions[n:])
 	}
 	var gone []Action
-	if err == nil {
-		gone = x.removable(p)
-		err = f.takeAway(ctx, gone, bin, true)
+	if err == nil && len(p.Deletes) > 0 {
+		if err = f.settle(ctx); err == nil { // nothing is removed where anything fails
+			gone = x.removable(p)
+			err = f.takeAway(ctx, gone, bin, true)
+		}
 	}
 	if err != nil {
 		cancel()

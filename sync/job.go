@@ -10,6 +10,7 @@ import (
 	stdsync "sync"
 	"time"
 
+	"rentop/sync/far"
 	"rentop/sync/tree"
 )
 
@@ -254,7 +255,8 @@ func (j *job) onlyThere(paths []string) func(context.Context, func(Entry) error)
 func (j *job) atDestination(e Entry, emit func(Entry) error) error {
 	switch {
 	case e.Path == tree.TrashDir && e.Mode.IsDir():
-		j.trash = &e
+		trash := e // so that e itself stays off the heap: there may be millions
+		j.trash = &trash
 		if j.foundTrash != nil {
 			j.foundTrash(e)
 		}
@@ -275,9 +277,11 @@ func (j *job) yesterday() time.Time { return j.s.now().Add(-24 * time.Hour) }
 
 // oldLitter are temporary files of earlier runs: small ones from before, and parts
 // of yesterday that acts do not go on with. Another transfer into the same folder
-// may go on with a younger part.
+// may go on with a younger part. Where a file says of which run it is, whoever
+// removes it leaves it to a run that lives.
 func (j *job) oldLitter(acts []Action) []Entry {
 	before := j.yesterday()
+	_, helped := optional[Streamer](j.t)
 	if j.s.Direction == Pull {
 		before = j.s.now() // a small file on its way is this process's own
 	}
@@ -290,6 +294,10 @@ func (j *job) oldLitter(acts []Action) []Entry {
 	}
 	var out []Entry
 	for _, e := range j.litter {
+		if (helped || j.s.Direction == Pull) && far.Temporary(e.Path) {
+			out = append(out, e)
+			continue
+		}
 		limit := before
 		if strings.Contains(e.Path[strings.LastIndexByte(e.Path, '/')+1:], tree.PartInfix) {
 			limit = j.yesterday()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"rentop/sync/far"
 	"rentop/sync/tree"
 )
 
@@ -18,9 +19,15 @@ import (
 
 // applyLocal is Transport.Apply for a folder on this machine.
 func applyLocal(ctx context.Context, root *os.Root, actions []Action, done func(Action, error)) error {
+	left := far.NewSweeper(root)
+	defer left.Close()
 	for _, a := range actions {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if a.Op == Delete && far.Temporary(a.Entry.Path) {
+			done(a, left.Remove(a.Entry.Path))
+			continue
 		}
 		done(a, plainError(applyOne(root, a)))
 	}

@@ -2,6 +2,9 @@ package sync
 
 import (
 	"context"
+	"slices"
+
+	"rentop/sync/far"
 )
 
 // This file compares and moves at once: the first files leave while both sides
@@ -62,10 +65,11 @@ func (x *execution) streamed(ctx context.Context, st Streamer, j *job) (*pathLis
 	for _, a := range j.leftOver() {
 		x.skipped(a)
 	}
-	if x.res.FailedAll == 0 { // else a later run may go on with them
-		err = x.clean(ctx, j.oldLitter(nil))
+	litter := j.oldLitter(nil)
+	if x.res.FailedAll > 0 { // a later run may go on with parts
+		litter = slices.DeleteFunc(litter, func(e Entry) bool { return !far.Temporary(e.Path) })
 	}
-	return s.files, err
+	return s.files, x.clean(ctx, litter)
 }
 
 // streaming takes what the comparison finds.

@@ -21,10 +21,23 @@ func applyAbove(it *Item) error {
 	if it.Op != Mkdir {
 		return fmt.Errorf("only folders are made directly under /")
 	}
-	if fi, err := os.Stat(name); err == nil && fi.IsDir() {
+	var made []string // folders that a name comes into
+	for dir := name; ; {
+		fi, err := os.Stat(dir)
+		if err == nil && fi.IsDir() || dir == "/" {
+			break
+		}
+		dir = path.Dir(dir)
+		made = append(made, dir)
+	}
+	if len(made) == 0 {
 		return nil
 	}
-	return os.MkdirAll(name, it.Entry.Mode.Perm()|0o700)
+	err := os.MkdirAll(name, it.Entry.Mode.Perm()|0o700)
+	for _, dir := range made {
+		settleAt(dir)
+	}
+	return err
 }
 
 func (p *place) apply(it *Item) error {
@@ -34,6 +47,12 @@ func (p *place) apply(it *Item) error {
 		return p.mkdir(it.Entry)
 	case Delete:
 		p.forget()
+		if Temporary(it.Entry.Path) {
+			if p.left == nil {
+				p.left = NewSweeper(p.root)
+			}
+			return p.left.Remove(it.Entry.Path)
+		}
 		err := p.root.Remove(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -59,12 +78,20 @@ func (p *place) mkdir(e tree.Entry) error {
 	dir, base := path.Split(e.Path)
 	f, err := p.folder(path.Clean(dir))
 	if err == nil {
-		err = f.mkdir(base, perm)
+		if err = f.mkdir(base, perm); err == nil {
+			p.touch(f)
+		}
 		f.put()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = p.root.MkdirAll(filepath.FromSlash(path.Clean(dir)), 0o755); err == nil {
 			err = p.root.Mkdir(filepath.FromSlash(e.Path), perm)
+			for up := path.Clean(dir); ; up = path.Dir(up) {
+				p.touchDir(up)
+				if up == "." {
+					break
+				}
+			}
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -95,8 +122,10 @@ func (p *place) symlink(at, target string) error {
 	err := p.root.Rename(tmp, filepath.FromSlash(dir+base))
 	if err != nil {
 		p.root.Remove(tmp)
+		return err
 	}
-	return err
+	p.touchDir(path.Clean(dir))
+	return nil
 }
 
 func (p *place) attr(e tree.Entry) error {
@@ -148,5 +177,6 @@ func (p *place) hardLink(e tree.Entry) error {
 	}
 	err = p.root.Rename(tmp, filepath.FromSlash(e.Path))
 	p.root.Remove(tmp) // rename leaves it where both are one file already
+	p.touchDir(path.Dir(e.Path))
 	return err
 }

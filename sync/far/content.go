@@ -24,6 +24,7 @@ const (
 	msgSteps                // index, a block of steps
 	msgEnd                  // index, SHA-256
 	msgFail                 // index, why the file does not come (any more)
+	msgLast                 // push: nothing follows unless something fails
 )
 
 // From the receiver.

@@ -28,8 +28,9 @@ func (l *largeFile) diff() error {
 		if err := l.s.room(); err != nil {
 			return err
 		}
+		copied := b.copied
 		raw := b.block()
-		err := l.data(msgSteps, raw, upTo, codec.Hint{Level: level}, func() { putBuffer(raw) })
+		err := l.data(msgSteps, raw, upTo, copied, codec.Hint{Level: level}, func() { putBuffer(raw) })
 		level, size = l.s.choose()
 		return err
 	}
@@ -108,7 +109,6 @@ func (d *diffReader) fill() error {
 	if err != nil {
 		return err
 	}
-	d.l.s.content(int64(n))
 	d.at += int64(n)
 	d.buf = buf
 	d.free = shared(2, func() { putBuffer(buf) })

@@ -176,10 +176,11 @@ func TestCandidates(t *testing.T) {
 func TestPartAndBasis(t *testing.T) {
 	both(t, func(t *testing.T, c *Client, pull bool, src, dst string) {
 		old := random(1, 2<<20)
-		now := append(random(2, 10<<20), old...)
+		now := append(random(2, 24<<20), old...)
 		write(t, dst, "f", old)
 		e := write(t, src, "f", now)
 		for i := range 3 {
+			c := slowPair(t, 16e6, 10*time.Millisecond) // else all has come before it is cut
 			ctx, cancel := context.WithCancel(t.Context())
 			var n int64
 			o := Options{Content: func(k int64) {
@@ -200,7 +201,7 @@ func TestPartAndBasis(t *testing.T) {
 		m := move(t, c, pull, src, dst, Item{Op: Send, Entry: e})
 		m.fine(t)
 		want(t, filepath.Join(dst, "f"), now)
-		if m.wire > 9<<20 {
+		if m.wire > 20<<20 {
 			t.Errorf("%d bytes travelled again", m.wire)
 		}
 	})
@@ -314,7 +315,7 @@ func TestChangedIsSentAgain(t *testing.T) {
 		var once sync.Once
 		m := &moved{}
 		o := m.options()
-		o.Content = func(int64) {
+		o.reading = func(int64) {
 			once.Do(func() { os.WriteFile(filepath.Join(src, "f"), random(2, size+5), 0o644) })
 		}
 		if err := c.Push(t.Context(), src, dst, feed([]Item{{Op: Send, Entry: e, Fresh: true}}), o); err != nil {
@@ -407,4 +408,56 @@ func TestManyCalls(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestCutKeepsWhatIsCounted: whatever was told to have moved when a transfer is given
+// up is there for the next run, which does not send it again.
+func TestCutKeepsWhatIsCounted(t *testing.T) {
+	both(t, func(t *testing.T, _ *Client, pull bool, src, dst string) {
+		const size = 16 << 20
+		e := write(t, src, "f", random(1, size))
+		c := slowPair(t, 16e6, 20*time.Millisecond)
+		run := c.Push
+		if pull {
+			run = c.Pull
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var counted, kept, reused int64
+		began := time.Now()
+		err := run(ctx, src, dst, feed([]Item{{Op: Send, Entry: e, Fresh: true}}), Options{
+			Content: func(n int64) {
+				if counted += n; counted > size/2 {
+					cancel()
+				}
+			}, Kept: func(n int64) { kept = n }})
+		if err == nil {
+			t.Fatal("it was given up, and is not said to be")
+		}
+		t.Logf("%d counted, %d kept after %v", counted, kept, time.Since(began))
+		if most := int64(16e6 * time.Since(began).Seconds()); counted > most {
+			t.Errorf("%d bytes are counted where the link can carry %d", counted, most)
+		}
+		var part int64
+		for name := range names(t, dst) {
+			if fi, err := os.Stat(filepath.Join(dst, name)); err == nil && strings.Contains(name, tree.PartInfix) {
+				part = fi.Size()
+			}
+		}
+		if part < counted {
+			t.Errorf("%d bytes are there of %d that were counted", part, counted)
+		}
+		m := &moved{}
+		o := m.options()
+		o.Reused = func(n int64) { reused += n }
+		if err := run(t.Context(), src, dst, feed([]Item{{Op: Send, Entry: e, Fresh: true}}), o); err != nil {
+			t.Fatal(err)
+		}
+		m.fine(t)
+		want(t, filepath.Join(dst, "f"), random(1, size))
+		// Until it hears of the part the sender goes on without.
+		if m.content != size || reused < counted-partFrom || m.wire > size-reused+(1<<20) {
+			t.Errorf("then %d bytes are counted, %d of them reused; %d travelled", m.content, reused, m.wire)
+		}
+	})
 }

@@ -18,10 +18,12 @@ type Options struct {
 	// a Send, the size, time and SHA-256 that arrived; or with the reason. A hard
 	// link that was made as one has no SHA-256 of its own.
 	Done    func(Item, error)
-	Content func(n int64)     // bytes of files, as they are read here or written here
+	Content func(n int64)     // bytes of files, as they have come there or are written here
+	Reused  func(n int64)     // of these, what the destination had
 	Wire    func(n int64)     // bytes of messages
 	Current func(path string) // a large file's turn, or a batch's first
 	Kept    func(n int64)     // of a large file that was cut: bytes that the next run finds there
+	reading func(n int64)     // bytes of files, as they are read here
 	Retry   bool              // what changed while it was read is sent once more
 }
 
@@ -34,6 +36,8 @@ type flow struct {
 	pending map[uint32]*underway
 	again   []*underway
 	settled chan struct{} // signals changes
+	retries int           // so far
+	asked   bool          // nothing follows but what is tried again
 
 	telling sync.Mutex // held while Done is called
 }
@@ -52,6 +56,9 @@ type driver interface {
 	op(index uint32, it *Item) error   // not a Send
 	send(index uint32, it *Item) error // a Send
 	flush() error                      // what was gathered leaves
+	// last is called when nothing follows unless something fails; still says, later,
+	// whether nothing was tried again since.
+	last(still func() bool) error
 }
 
 func newFlow(o Options) *flow {
@@ -109,6 +116,11 @@ func (f *flow) run(k *call, in <-chan Item, d driver) error {
 					if err := d.flush(); err != nil {
 						return err
 					}
+					if in == nil && len(links)+len(narrow) == 0 {
+						if err := d.last(f.ask()); err != nil {
+							return err
+						}
+					}
 					continue
 				}
 				// all else is done, and nothing follows for now
@@ -129,6 +141,9 @@ func (f *flow) run(k *call, in <-chan Item, d driver) error {
 				links = nil
 				continue
 			case <-k.ctx.Done():
+				if f.over() {
+					return nil
+				}
 				return k.why()
 			}
 		}
@@ -146,6 +161,29 @@ func (f *flow) run(k *call, in <-chan Item, d driver) error {
 			}
 		}
 	}
+}
+
+// ask notes that nothing follows; the result says whether that still holds.
+func (f *flow) ask() (still func() bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked = true
+	n := f.retries
+	if len(f.again) > 0 {
+		n = -1
+	}
+	return func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.retries == n
+	}
+}
+
+// over says whether all is settled and nothing follows.
+func (f *flow) over() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked && len(f.pending)+len(f.again) == 0
 }
 
 // state is how much is on its way, and what is to be tried again.
@@ -240,6 +278,7 @@ func (f *flow) finish(index uint32, is *source, err error) bool {
 		}
 	}
 	if retry {
+		f.retries++
 		f.again = append(f.again, u)
 	}
 	f.mu.Unlock()

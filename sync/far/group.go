@@ -62,6 +62,9 @@ func (s *sender) pack(t *ticket, group []smallJob, level codec.Level) {
 	if len(files) == 0 {
 		return
 	}
+	for i := range files {
+		t.raw += files[i].size
+	}
 	header := appendBatch(nil, files, s.named)
 	raw := buf[head-len(header):]
 	copy(raw, header)
@@ -101,7 +104,7 @@ func (s *sender) readWhole(buf []byte, f *os.File, fi fs.FileInfo) ([]byte, erro
 	size := int(fi.Size())
 	buf = growBuffer(buf, size)
 	n, err := io.ReadFull(f, buf[len(buf):len(buf)+size])
-	s.content(int64(n))
+	s.reading(int64(n))
 	if err == io.ErrUnexpectedEOF || err == io.EOF && size > 0 {
 		return buf, errChanged
 	}

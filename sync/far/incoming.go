@@ -1,6 +1,7 @@
 package far
 
 import (
+	"context"
 	"crypto/sha256"
 	"io/fs"
 	"os"
@@ -176,7 +177,7 @@ func (r *receiver) large(m frame) error {
 			u.b, u.free = b, func() { putBuffer(b) }
 			if err != nil {
 				u.b = nil
-				r.k.cancel(broken("%v", err))
+				r.broke(broken("%v", err))
 			}
 		})
 		if err != nil {
@@ -256,7 +257,7 @@ func (in *incoming) put(p piece) error {
 	select {
 	case in.pieces <- p:
 		return nil
-	case <-in.r.k.ctx.Done():
-		return in.r.k.why()
+	case <-in.r.life.Done():
+		return context.Cause(in.r.life)
 	}
 }

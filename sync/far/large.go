@@ -147,6 +147,7 @@ type largeFile struct {
 	hash  *hasher
 	kinds []codec.Range // what its ranges hold
 	marks []mark        // the emitting goroutine's own while it runs
+	upTo  int64         // how much was sent; likewise
 }
 
 // mark says how much of the file is with the receiver once it has consumed so
@@ -210,6 +211,8 @@ func (l *largeFile) emit() {
 			continue
 		}
 		l.mark(t.upTo)
+		l.s.left(max(0, t.upTo-l.upTo), t.reused)
+		l.upTo = max(l.upTo, t.upTo)
 		if t.after != nil {
 			t.after()
 		}
@@ -242,10 +245,10 @@ func (l *largeFile) read() error {
 			return err
 		}
 		level, n := l.s.choose()
-		n = int(min(int64(n), l.size-off))
+		n = fit(n, l.size-off)
 		buf := getBuffer(n)
 		got, err := io.ReadFull(l.f, buf)
-		l.s.content(int64(got))
+		l.s.reading(int64(got))
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			return errChanged
 		}
@@ -287,7 +290,7 @@ func (l *largeFile) blocks(buf []byte, off int64, level codec.Level) error {
 		if kept > 0 {
 			m := binary.AppendUvarint(nil, uint64(l.o.index))
 			m = appendSpan(m, span{off: off + int64(at), len: int64(kept)})
-			if err := l.put(&ticket{what: msgCopy, parts: [][]byte{m}, upTo: off + int64(at+kept)}); err != nil {
+			if err := l.put(&ticket{what: msgCopy, parts: [][]byte{m}, upTo: off + int64(at+kept), reused: int64(kept)}); err != nil {
 				return err
 			}
 			at += kept
@@ -303,7 +306,7 @@ func (l *largeFile) blocks(buf []byte, off int64, level codec.Level) error {
 		left.Add(1)
 		hint := codec.HintAt(l.kinds, off+int64(at), end-at)
 		hint.Level = level
-		if err := l.data(msgData, buf[at:end], off+int64(end), hint, done); err != nil {
+		if err := l.data(msgData, buf[at:end], off+int64(end), 0, hint, done); err != nil {
 			return err
 		}
 		at = end
@@ -336,9 +339,10 @@ func (l *largeFile) kept(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// data sends b packed, which is the file up to upTo; done is called once it is no longer needed.
-func (l *largeFile) data(what byte, b []byte, upTo int64, hint codec.Hint, done func()) error {
-	t := &ticket{ready: make(chan struct{}), what: what, upTo: upTo}
+// data sends b packed, which is the file up to upTo, reused bytes of it from what is
+// there; done is called once b is no longer needed.
+func (l *largeFile) data(what byte, b []byte, upTo, reused int64, hint codec.Hint, done func()) error {
+	t := &ticket{ready: make(chan struct{}), what: what, upTo: upTo, reused: reused}
 	if err := l.put(t); err != nil {
 		return err
 	}

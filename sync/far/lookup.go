@@ -321,14 +321,14 @@ func (p *place) openSource(name string) (*os.File, fs.FileInfo, error) {
 
 // apply carries out items in their order.
 func (s *server) apply(k *call, root string) error {
-	do := applyAbove
+	do, settle := applyAbove, func() {}
 	if root != "/" {
 		p, err := openPlace(root)
 		if err != nil {
 			return err
 		}
 		defer p.Close()
-		do = p.apply
+		do, settle = p.apply, p.settle
 	}
 	for {
 		m, err := k.recv()
@@ -355,6 +355,7 @@ func (s *server) apply(k *call, root string) error {
 			}
 			out = appendError(out, do(&it))
 			if len(out) >= goodList {
+				settle()
 				if err := k.send(whatDone, packList(s.codec, out)); err != nil {
 					return err
 				}
@@ -364,6 +365,7 @@ func (s *server) apply(k *call, root string) error {
 		if len(out) == 0 {
 			continue
 		}
+		settle()
 		if err := k.send(whatDone, packList(s.codec, out)); err != nil {
 			return err
 		}

@@ -83,11 +83,11 @@ type call struct {
 	granting time.Time
 	ended    bool // the other side's end has come
 	endErr   error
-	sent     int64 // in all
-	acked    int64 // what the other side has consumed in all
-	arrivals int64 // what has come there, as it last said
-	came     int64 // what has come here
-	arrived  chan struct{}
+	sent     int64         // in all
+	acked    int64         // what the other side has consumed in all
+	arrivals int64         // what has come there, as it last said
+	came     int64         // what has come here
+	news     chan struct{} // in has grown, or the end has come
 	credited chan struct{}
 	over     chan struct{} // closed with ended
 }
@@ -106,7 +106,7 @@ func (f *frame) free() { f.m.Free(); f.body = nil }
 
 // newCall needs c.mu.
 func (c *conn) newCall(ctx context.Context, id uint32) *call {
-	k := &call{c: c, id: id, granted: window, credit: window, arrived: make(chan struct{}, 1), credited: make(chan struct{}, 1), over: make(chan struct{})}
+	k := &call{c: c, id: id, granted: window, credit: window, news: make(chan struct{}, 1), credited: make(chan struct{}, 1), over: make(chan struct{})}
 	k.ctx, k.cancel = context.WithCancelCause(ctx)
 	c.calls[id] = k
 	return k
@@ -263,7 +263,7 @@ func (k *call) put(f frame) error {
 		return broken("more data than it was granted in call %d", k.id)
 	}
 	k.in = append(k.in, f)
-	signal(k.arrived)
+	signal(k.news)
 	return nil
 }
 
@@ -288,7 +288,7 @@ func (k *call) finish(err error) {
 	if !k.ended {
 		k.ended, k.endErr = true, err
 		close(k.over)
-		signal(k.arrived)
+		signal(k.news)
 	}
 }
 
@@ -342,6 +342,13 @@ func (k *call) flight() (inflight, acked int64) {
 	return k.sent - k.arrivals, k.acked
 }
 
+// arrived is how much of what was sent has come, as far as is known.
+func (k *call) arrived() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.arrivals
+}
+
 // sentSoFar is what was sent in all.
 func (k *call) sentSoFar() int64 {
 	k.mu.Lock()
@@ -378,15 +385,30 @@ func (k *call) recv() (frame, error) {
 			return frame{}, err
 		}
 		select {
-		case <-k.arrived:
+		case <-k.news:
 		case <-k.ctx.Done():
 			return frame{}, k.why()
 		}
 	}
 }
 
+// left is a message that had come when the call was over; false where there is none.
+func (k *call) left() (frame, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.in) == 0 {
+		return frame{}, false
+	}
+	f := k.in[0]
+	k.in = k.in[1:]
+	return f, true
+}
+
 // release grants n bytes again: they were consumed.
 func (k *call) release(n int64) {
+	if k.ctx.Err() != nil {
+		return
+	}
 	k.mu.Lock()
 	k.owed += n
 	due := k.due()

@@ -18,12 +18,17 @@ import (
 type place struct {
 	root *os.Root
 
-	token string // begins the names of this run's temporary files
-	count atomic.Uint64
+	run     string   // begins the names of this run's temporary files
+	lock    *os.File // says that it lives; nil where there is none
+	holding sync.Once
+	count   atomic.Uint64
+	left    *Sweeper // nil until something is swept
 
-	mu   sync.Mutex // protects what follows
-	open map[string]*folder
-	ring []*folder // in the order of opening
+	settling sync.Mutex // held while folders are brought to disk
+	mu       sync.Mutex // protects what follows
+	open     map[string]*folder
+	ring     []*folder // in the order of opening
+	touched  []*folder // whose names are not known to be on disk
 }
 
 // keepOpen is how many folders stay open.
@@ -34,11 +39,16 @@ func openPlace(dir string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &place{root: r, token: tree.TmpPrefix + tree.Token() + "-", open: map[string]*folder{}}, nil
+	return &place{root: r, run: tree.TmpPrefix + tree.Token(), open: map[string]*folder{}}, nil
 }
 
 func (p *place) Close() error {
+	p.settle()
 	p.forget()
+	p.release()
+	if p.left != nil {
+		p.left.Close()
+	}
 	return p.root.Close()
 }
 
@@ -46,6 +56,7 @@ func (p *place) Close() error {
 type folder struct {
 	dir  string
 	uses atomic.Int32 // one for the place itself
+	late bool         // among the place's touched; the place's mu protects it
 	handle
 }
 
@@ -102,6 +113,7 @@ func (p *place) forget() {
 
 // temp is a new name for a file on its way.
 func (p *place) temp() string {
+	p.holding.Do(p.hold)
 	const digits = "0123456789abcdefghijklmnopqrstuv"
 	n := p.count.Add(1)
 	var b [13]byte
@@ -110,7 +122,7 @@ func (p *place) temp() string {
 		i--
 		b[i] = digits[n%32]
 		if n /= 32; n == 0 {
-			return p.token + string(b[i:])
+			return p.run + "-" + string(b[i:])
 		}
 	}
 }

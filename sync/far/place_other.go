@@ -29,6 +29,11 @@ func openHandle(root *os.Root, dir string) (handle, error) {
 
 func (h handle) close() error { return h.own.Close() }
 
+// settle does nothing: there is no way to ask for it.
+func (h handle) settle() {}
+
+func settleAt(string) {}
+
 func (h handle) create(name string) (*os.File, error) {
 	return h.own.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }

@@ -33,6 +33,18 @@ func openHandle(root *os.Root, dir string) (handle, error) {
 
 func (h handle) close() error { return h.dir.Close() }
 
+// settle brings the names in it to disk. On macOS File.Sync would empty the drive's
+// cache each time, which the files' own have done.
+func (h handle) settle() { _ = retry(func() error { return unix.Fsync(h.fd) }) }
+
+// settleAt is settle for a folder by its path.
+func settleAt(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		handle{dir: f, fd: int(f.Fd())}.settle()
+		f.Close()
+	}
+}
+
 // retry repeats what a signal interrupted.
 func retry(do func() error) error {
 	for {
@@ -70,8 +82,7 @@ func (h handle) part(name string) (f *os.File, held bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	err = retry(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if held, _ := lock(f); held {
 		f.Close()
 		return nil, true, nil
 	}

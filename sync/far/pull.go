@@ -39,6 +39,9 @@ func (c *Client) Pull(ctx context.Context, root, dst string, items <-chan Item, 
 		if o.Content != nil {
 			r.content = o.Content
 		}
+		if o.Reused != nil {
+			r.reused = o.Reused
+		}
 		if o.Kept != nil {
 			r.kept = o.Kept
 		}
@@ -48,6 +51,7 @@ func (c *Client) Pull(ctx context.Context, root, dst string, items <-chan Item, 
 		received := make(chan error, 1)
 		go func() {
 			err := r.run()
+			p.settle()
 			k.cancel(errOr(err, errEarly)) // after all that was asked for it ends nothing
 			received <- err
 		}()
@@ -133,6 +137,8 @@ func (p *pulling) flush() error {
 	p.tell = nil
 	return err
 }
+
+func (p *pulling) last(func() bool) error { return nil }
 
 // stop tells the server that a file is not wanted any more.
 func (p *pulling) stop(index uint32, err error) {

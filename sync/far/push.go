@@ -28,6 +28,12 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 		if o.Content != nil {
 			s.content = o.Content
 		}
+		if o.reading != nil {
+			s.reading = o.reading
+		}
+		if o.Reused != nil {
+			s.reused = o.Reused
+		}
 		if o.Kept != nil {
 			s.kept = o.Kept
 		}
@@ -41,9 +47,13 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 			if err == io.EOF {
 				err = nil
 			}
-			k.cancel(errOr(err, errEarly)) // after all was answered it ends nothing
+			if err != nil || !f.over() {
+				k.cancel(errOr(err, errEarly)) // after all was answered it ends nothing
+			}
 			answered <- err
 		}()
+		counted := make(chan struct{})
+		go func() { defer close(counted); s.counting() }()
 		err := f.run(k, items, pushing{s})
 		if err != nil {
 			k.cancel(err)
@@ -60,7 +70,12 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 		if aerr := <-answered; err == nil {
 			err = aerr
 		}
-		return k.overBy(err)
+		if err = k.overBy(err); err == nil {
+			s.count(k.sentSoFar())
+		}
+		k.cancel(errEarly)
+		<-counted
+		return err
 	})
 }
 
@@ -69,6 +84,16 @@ type pushing struct{ s *sender }
 
 func (p pushing) op(index uint32, it *Item) error { return p.s.item(index, it) }
 func (p pushing) flush() error                    { return p.s.flushAll() }
+
+// last lets the receiver end with the last of its answers, which saves a round
+// trip; not where a large file is still on its way, or anything was tried again.
+func (p pushing) last(still func() bool) error {
+	return p.s.put(&ticket{what: msgLast, parts: [][]byte{nil}, when: func() bool {
+		p.s.mu.Lock()
+		defer p.s.mu.Unlock()
+		return len(p.s.outs) == 0 && still()
+	}})
+}
 
 func (p pushing) send(index uint32, it *Item) error {
 	e := &it.Entry
@@ -212,9 +237,15 @@ func (s *server) receive(k *call, root string) error {
 	}
 	defer p.Close()
 	list := newDoneList(k, s.codec)
+	list.settle = p.settle
 	r := newReceiver(k, p, s.codec, s.workers)
 	r.named = true
-	r.done = func(index uint32, _ source, err error) { list.add(index, err) }
+	r.done = func(index uint32, _ source, err error) {
+		if err != nil {
+			r.failed.Store(true)
+		}
+		list.add(index, err)
+	}
 	told := make(chan error, 1)
 	go func() {
 		err := list.run()

@@ -2,8 +2,10 @@ package far
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
@@ -32,6 +34,7 @@ type receiver struct {
 	// several goroutines.
 	done    func(index uint32, is source, err error)
 	content func(n int64)
+	reused  func(n int64) // of these, what was here
 	kept    func(n int64) // of a file that was cut: what the next run finds
 	current func(index uint32)
 
@@ -46,11 +49,19 @@ type receiver struct {
 	files   map[uint32]*incoming
 	writing chan struct{} // a token for each large file that is open
 	begun   int           // of files; the taking goroutine's own
+	batches sync.WaitGroup
+	failed  atomic.Bool // something has, since the sender last said that nothing follows
+
+	// life is that of the writers of large files. It is longer than the call's: what
+	// has come when a connection is cut is written, so that the next run has it.
+	life context.Context
+	end  context.CancelCauseFunc
 }
 
 func newReceiver(k *call, p *place, c *codec.Codec, n int) *receiver {
-	return &receiver{k: k, p: p, codec: c, workers: n, work: make(chan func()), haves: make(chan struct{}, 2), looking: make(chan struct{}, maxAnnounced), files: map[uint32]*incoming{}, writing: make(chan struct{}, maxWriting),
-		content: func(int64) {}, kept: func(int64) {}, current: func(uint32) {}}
+	life, end := context.WithCancelCause(context.Background())
+	return &receiver{life: life, end: end, k: k, p: p, codec: c, workers: n, work: make(chan func()), haves: make(chan struct{}, 2), looking: make(chan struct{}, maxAnnounced), files: map[uint32]*incoming{}, writing: make(chan struct{}, maxWriting),
+		content: func(int64) {}, reused: func(int64) {}, kept: func(int64) {}, current: func(uint32) {}}
 }
 
 // What a sender may make us hold: large files that are announced, and those that
@@ -63,8 +74,57 @@ const (
 // maxWriting bounds the large files that are open: the last ones may wait for the disk.
 const maxWriting = 64
 
+// lastWords is how long what has come is written once the call is over.
+const lastWords = time.Second
+
+// over is called when the call's context has ended.
+func (r *receiver) over() {
+	var p *ProtocolError
+	if errors.As(r.k.why(), &p) {
+		r.end(p)
+		return
+	}
+	t := time.NewTimer(lastWords)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		r.end(r.k.why())
+	case <-r.life.Done():
+	}
+}
+
+// broke ends the call, and with it all writing: the sender does not keep to the protocol.
+func (r *receiver) broke(err error) {
+	r.k.cancel(err)
+	r.end(err)
+}
+
+// rescue writes what has come of large files.
+func (r *receiver) rescue() {
+	for r.life.Err() == nil {
+		m, ok := r.k.left()
+		if !ok {
+			return
+		}
+		switch m.what {
+		case msgData, msgSteps, msgCopy, msgEnd:
+			d := decoder{b: m.body}
+			if in := r.file(d.index()); d.err == nil && in != nil && in.begun {
+				if err := r.large(m); err != nil {
+					r.end(err)
+					return
+				}
+				continue
+			}
+		}
+		m.free()
+	}
+}
+
 // run takes messages until the sender's end and all is written.
 func (r *receiver) run() error {
+	defer r.end(nil)
+	defer context.AfterFunc(r.k.ctx, r.over)()
 	for range r.workers {
 		r.working.Go(func() {
 			for do := range r.work {
@@ -75,6 +135,11 @@ func (r *receiver) run() error {
 	err := r.take()
 	if err != nil {
 		r.k.cancel(err)
+		var p *ProtocolError
+		if errors.As(err, &p) {
+			r.end(err)
+		}
+		r.rescue()
 	}
 	close(r.work)
 	r.mu.Lock()
@@ -101,7 +166,15 @@ func (r *receiver) take() error {
 		}
 		switch m.what {
 		case msgBatch:
-			err = r.do(func() { r.batch(m) })
+			r.batches.Add(1)
+			if err = r.do(func() { defer r.batches.Done(); r.batch(m) }); err != nil {
+				r.batches.Done()
+			}
+		case msgLast:
+			r.free(m)
+			if r.allDone() {
+				return nil
+			}
 		case msgItems:
 			err = r.items(m)
 		case msgAnnounce, msgStart, msgData, msgCopy, msgSteps, msgEnd, msgFail:
@@ -115,6 +188,20 @@ func (r *receiver) take() error {
 	}
 }
 
+// allDone waits for what has come and says whether that is all there will be: where
+// something has failed it may be sent again.
+func (r *receiver) allDone() bool {
+	r.mu.Lock()
+	n := len(r.files)
+	r.mu.Unlock()
+	if n > 0 || !r.named {
+		return false
+	}
+	r.batches.Wait()
+	r.writers.Wait()
+	return !r.failed.Swap(false) && r.k.ctx.Err() == nil
+}
+
 // free gives a message's room and memory back.
 func (r *receiver) free(m frame) {
 	r.k.release(m.size())
@@ -125,8 +212,8 @@ func (r *receiver) do(f func()) error {
 	select {
 	case r.work <- f:
 		return nil
-	case <-r.k.ctx.Done():
-		return r.k.why()
+	case <-r.life.Done():
+		return context.Cause(r.life)
 	}
 }
 
@@ -172,7 +259,7 @@ func (r *receiver) batch(m frame) {
 	m.free()
 	r.k.release(size)
 	if err != nil {
-		r.k.cancel(err)
+		r.broke(err)
 	}
 }
 
@@ -310,6 +397,8 @@ func (w *smallWriter) write(p *place, s *small, content []byte) error {
 	}
 	if err != nil {
 		w.d.remove(tmp)
+	} else {
+		p.touch(w.d)
 	}
 	return err
 }
@@ -318,10 +407,12 @@ func (w *smallWriter) write(p *place, s *small, content []byte) error {
 type doneList struct {
 	k     *call
 	codec *codec.Codec
-	mu    sync.Mutex // protects b, ended
-	b     []byte
-	ended bool
-	more  chan struct{}
+	// settle is called before what was added so far is sent; may be nil.
+	settle func()
+	mu     sync.Mutex // protects b, ended
+	b      []byte
+	ended  bool
+	more   chan struct{}
 }
 
 func newDoneList(k *call, c *codec.Codec) *doneList {
@@ -349,6 +440,9 @@ func (l *doneList) run() error {
 		b, ended := l.b, l.ended
 		l.b = nil
 		l.mu.Unlock()
+		if len(b) > 0 && l.settle != nil {
+			l.settle()
+		}
 		for len(b) > 0 {
 			part := b
 			if len(part) > goodList {

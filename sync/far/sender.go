@@ -25,7 +25,9 @@ type sender struct {
 	named   bool // a push: messages carry names
 
 	// What the owner hears, from several goroutines.
-	content func(n int64)                 // bytes were read
+	content func(n int64)                 // bytes of files have come to the receiver
+	reused  func(n int64)                 // of these, that it had
+	reading func(n int64)                 // bytes of files were read here
 	read    func(index uint32, is source) // a file was read whole and is about to leave
 	failed  func(index uint32, err error) // a file cannot be read; it does not come
 	current func(index uint32)            // a large file's turn, or a batch\'s first
@@ -42,6 +44,7 @@ type sender struct {
 	level  codec.Level
 	limit  int64 // bytes of a group
 	pace   pace
+	tally  tally
 
 	mu    sync.Mutex // protects what follows
 	turns []*outgoing
@@ -71,17 +74,22 @@ type smallJob struct {
 
 // ticket is a place in the order of messages.
 type ticket struct {
-	ready chan struct{} // closed once parts are there; nil: they are
-	what  byte
-	parts [][]byte
-	upTo  int64  // of a large file: how far it reaches
-	after func() // called once it was sent
+	ready  chan struct{} // closed once parts are there; nil: they are
+	what   byte
+	parts  [][]byte
+	upTo   int64       // of a large file: how far it reaches
+	raw    int64       // of small files: their content
+	reused int64       // of a large file: what the receiver has
+	after  func()      // called once it was sent
+	when   func() bool // asked before it is sent; nil: it is
 }
 
 func newSender(k *call, p *place, c *codec.Codec, n int) *sender {
 	s := &sender{k: k, p: p, codec: c, gov: codec.NewGovernor(n), workers: n,
 		work: make(chan func()), order: make(chan *ticket, 2*n), ahead: make(chan struct{}, maxAnnounced), more: make(chan struct{}, 1), outs: map[uint32]*outgoing{}}
 	s.content = func(int64) {}
+	s.reused = func(int64) {}
+	s.reading = func(int64) {}
 	s.current = func(uint32) {}
 	s.kept = func(int64) {}
 	s.next()
@@ -131,11 +139,12 @@ func (s *sender) emit() {
 				return
 			}
 		}
-		if len(t.parts) > 0 {
+		if len(t.parts) > 0 && (t.when == nil || t.when()) {
 			if err := s.k.send(t.what, t.parts...); err != nil {
 				s.k.cancel(err)
 				return
 			}
+			s.left(t.raw, 0)
 		}
 		if t.after != nil {
 			t.after()

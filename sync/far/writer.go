@@ -37,7 +37,7 @@ func (in *incoming) write() {
 		if p.data != nil && p.data.ready != nil {
 			<-p.data.ready
 		}
-		if err == nil && in.r.k.ctx.Err() == nil {
+		if err == nil && in.r.life.Err() == nil {
 			err = in.piece(&p)
 		}
 		if p.data != nil && !p.taken {
@@ -146,7 +146,7 @@ func (in *incoming) piece(p *piece) error {
 // broke ends the call: the sender does not keep to the protocol.
 func (in *incoming) broke(format string, args ...any) error {
 	err := broken(format, args...)
-	in.r.k.cancel(err)
+	in.r.broke(err)
 	return err
 }
 
@@ -210,7 +210,7 @@ func (in *incoming) run(f *os.File, off, n int64, inPlace bool) error {
 	if n > in.size-in.at {
 		return in.broke("file %d is longer than it was announced", in.index)
 	}
-	for n > 0 && in.r.k.ctx.Err() == nil {
+	for n > 0 && in.r.life.Err() == nil {
 		b := getBuffer(int(min(n, 1<<20)))
 		free := func() { putBuffer(b) }
 		if _, err := f.ReadAt(b, off); err != nil {
@@ -218,6 +218,7 @@ func (in *incoming) run(f *os.File, off, n int64, inPlace bool) error {
 		}
 		off += int64(len(b))
 		n -= int64(len(b))
+		in.r.reused(int64(len(b)))
 		if inPlace {
 			in.at += int64(len(b))
 			in.r.content(int64(len(b)))
@@ -265,6 +266,7 @@ func (in *incoming) finish(want []byte) error {
 	}
 	in.f = nil
 	if err == nil {
+		in.r.p.touch(in.dir)
 		in.useless = true // what there was of it
 		in.have.settle(in.at, false)
 		in.r.done(in.index, is, nil)

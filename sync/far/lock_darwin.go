@@ -1,0 +1,8 @@
+package far
+
+import (
+	"syscall"
+	"time"
+)
+
+func ctime(st *syscall.Stat_t) time.Time { return time.Unix(st.Ctimespec.Unix()) }
