@@ -108,7 +108,7 @@ func (s *Session) openTransport(ctx context.Context) (sync.Transport, error) {
 		}
 		c.end()
 	}
-	var o sync.OpenOptions
+	o := sync.OpenOptions{Agent: s.f.opt.helper}
 	if !s.f.Config().Transfer.MayUseAgent() {
 		o.NoAgent, o.WhyNot = true, "the config says agent = false"
 	}

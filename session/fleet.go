@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/agent"
 	"rentop/remote/provider"
 	"rentop/session/billing"
 	"rentop/session/config"
@@ -35,6 +36,8 @@ type Options struct {
 	Simulated     bool
 	Working       func(bool)       // nil, or told when transfers or releases begin and when the last has ended
 	Now           func() time.Time // nil: time.Now
+
+	helper agent.Options // of transfers; the tests' own
 }
 
 // Fleet is all sessions, and the ledger behind them.

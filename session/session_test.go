@@ -15,6 +15,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"rentop/remote"
+	"rentop/remote/agent"
+	"rentop/remote/agent/agenttest"
 	"rentop/remote/sshtest"
 	"rentop/remote/tmux"
 	"rentop/session/billing"
@@ -43,6 +45,7 @@ func open(t *testing.T, dir string, live bool, srv *sshtest.Server) *Fleet {
 	f, err := Open(t.Context(), Options{
 		Dirs: Dirs{Config: filepath.Join(dir, "config"), State: filepath.Join(dir, "state")},
 		Live: live, Secrets: noKeyring{}, AcceptHostKey: ssh.FingerprintSHA256(srv.HostKey()),
+		helper: agent.Options{Binaries: agenttest.Binaries(t)},
 	})
 	if err != nil {
 		t.Fatal(err)
