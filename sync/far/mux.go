@@ -76,7 +76,6 @@ type call struct {
 
 	mu       sync.Mutex // protects what follows
 	in       []frame
-	inBytes  int64
 	granted  int64 // what the other side may still send
 	credit   int64 // what we may still send
 	owed     int64 // consumed and not yet granted again

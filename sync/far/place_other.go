@@ -91,9 +91,4 @@ func (h handle) entry(name, p string) (tree.Entry, error) {
 	return e, err
 }
 
-// link gives the file at name in from another name here.
-func (h handle) link(from handle, name, tmp string) error {
-	return h.root.Link(filepath.Join(from.at, name), filepath.Join(h.at, tmp))
-}
-
 func isQuota(error) bool { return false }

@@ -163,9 +163,4 @@ func (h handle) entry(name, p string) (tree.Entry, error) {
 	return e, nil
 }
 
-// link gives the file at name in from another name here.
-func (h handle) link(from handle, name, tmp string) error {
-	return retry(func() error { return unix.Linkat(from.fd, name, h.fd, tmp, 0) })
-}
-
 func isQuota(err error) bool { return errors.Is(err, syscall.EDQUOT) }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -101,7 +100,7 @@ func some(t testing.TB, dir string, size int64) string {
 }
 
 func BenchmarkSlowLink(b *testing.B) {
-	src := some(b, filepath.Join(runtime.GOROOT(), "src"), 11<<20)
+	src := some(b, filepath.Join(goroot(b), "src"), 11<<20)
 	items := itemsOf(b, src)
 	for _, c := range []struct {
 		name string
