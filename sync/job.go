@@ -211,7 +211,7 @@ func (j *job) sourceHere(ctx context.Context, emit func(Entry) error) (err error
 // allThere walks the destination of a push. Where a part cannot be read less is
 // seen, so less is deleted; sending reports for itself.
 func (j *job) allThere(ctx context.Context, emit func(Entry) error) error {
-	err := j.walkThere(ctx, func(e Entry) error { return j.atDestination(e, emit) })
+	err := j.walkTouched(ctx, func(e Entry) error { return j.atDestination(e, emit) })
 	var part *ListError
 	if errors.As(err, &part) {
 		return nil
