@@ -245,7 +245,7 @@ func (t *agentTransport) Apply(ctx context.Context, root string, actions []Actio
 
 // options connect a transfer to its meter.
 func options(m Meter, done func(Action, error), retry bool) far.Options {
-	return far.Options{Retry: retry, Content: m.Content, Wire: m.Wire, Current: m.Current, Kept: func(n int64) { keep(m, n) }, Reused: func(n int64) { reuse(m, n) }, Done: func(it far.Item, err error) {
+	return far.Options{Retry: retry, Content: m.Content, Wire: m.Wire, Current: m.Current, Kept: func(n int64) { keep(m, n) }, Reused: func(n int64) { reuse(m, n) }, Reading: func(n int64) { reading(m, n) }, Done: func(it far.Item, err error) {
 		a := it.Ref.(Action)
 		if err == nil && a.Op == Send {
 			a.Entry.Size, a.Entry.ModTime, a.Entry.SHA256 = it.Entry.Size, it.Entry.ModTime, it.Entry.SHA256

@@ -369,6 +369,7 @@ type hooked struct {
 }
 
 func (h hooked) Content(n int64) { h.fn(); h.Meter.Content(n) }
+func (h hooked) Reading(int64)   { h.fn() }
 
 func TestRecordOfATransfer(t *testing.T) {
 	p := newPair(t)

@@ -137,6 +137,14 @@ func reuse(m Meter, n int64) {
 	}
 }
 
+// reading tells a Meter that counts it how much was read here, which counts as moved
+// only once it is there.
+func reading(m Meter, n int64) {
+	if r, counts := m.(interface{ Reading(n int64) }); counts {
+		r.Reading(n)
+	}
+}
+
 func (t *tracker) snapshot() Progress {
 	now := t.now()
 	t.mu.Lock()

@@ -315,7 +315,7 @@ func TestChangedIsSentAgain(t *testing.T) {
 		var once sync.Once
 		m := &moved{}
 		o := m.options()
-		o.reading = func(int64) {
+		o.Reading = func(int64) {
 			once.Do(func() { os.WriteFile(filepath.Join(src, "f"), random(2, size+5), 0o644) })
 		}
 		if err := c.Push(t.Context(), src, dst, feed([]Item{{Op: Send, Entry: e, Fresh: true}}), o); err != nil {

@@ -23,7 +23,7 @@ type Options struct {
 	Wire    func(n int64)     // bytes of messages
 	Current func(path string) // a large file's turn, or a batch's first
 	Kept    func(n int64)     // of a large file that was cut: bytes that the next run finds there
-	reading func(n int64)     // bytes of files, as they are read here
+	Reading func(n int64)     // bytes of files, as a push reads them here
 	Retry   bool              // what changed while it was read is sent once more
 }
 

@@ -28,8 +28,8 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 		if o.Content != nil {
 			s.content = o.Content
 		}
-		if o.reading != nil {
-			s.reading = o.reading
+		if o.Reading != nil {
+			s.reading = o.Reading
 		}
 		if o.Reused != nil {
 			s.reused = o.Reused

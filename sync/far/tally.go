@@ -28,6 +28,7 @@ func (s *sender) left(raw, reused int64) {
 	s.tally.mu.Lock()
 	s.tally.list = append(s.tally.list, counted{s.k.sentSoFar(), raw, reused})
 	s.tally.mu.Unlock()
+	s.came()
 }
 
 // came counts what has come by now.

@@ -184,7 +184,7 @@ func resume(t *testing.T, s *suite) {
 	if s.Unsafe {
 		return // does not apply: a copy on one machine is not resumed
 	}
-	data := random(9, 24<<20)
+	data := random(9, 32<<20)
 	e := s.file(s.src, "big", data)
 	cut := func(run func(context.Context, *meter) error) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -206,7 +206,7 @@ func resume(t *testing.T, s *suite) {
 		t.Fatal(err, got)
 	}
 	s.want(filepath.Join(s.root, "big"), data)
-	if m.wire > 20<<20 { // 8 MiB may be on their way, and more not in a journal yet
+	if m.wire > 28<<20 { // 8 MiB may be on their way, and more not in a journal yet
 		t.Errorf("%d bytes travelled again", m.wire)
 	}
 	if m.content != int64(len(data)) {
@@ -222,7 +222,7 @@ func resume(t *testing.T, s *suite) {
 		t.Fatal(err, got)
 	}
 	s.want(filepath.Join(dst, "big"), data)
-	if m.wire > 20<<20 { // 8 MiB may be on their way, and more not in a journal yet
+	if m.wire > 28<<20 { // 8 MiB may be on their way, and more not in a journal yet
 		t.Errorf("%d bytes travelled back again", m.wire)
 	}
 }

@@ -77,6 +77,9 @@ func (m *meter) Content(n int64) {
 	}
 }
 
+// Reading is for transports that count later than they read.
+func (m *meter) Reading(int64) { m.Content(0) }
+
 func (m *meter) Wire(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
