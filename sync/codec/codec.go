@@ -61,7 +61,7 @@ type Codec struct {
 }
 
 // maxSorters bounds how many blocks are sorted at once, whatever the workers: memory is flat.
-const maxSorters = 3
+const maxSorters = 2
 
 // New makes a Codec for that many goroutines at once (at least one). More may use it;
 // the methods that take much memory then wait for each other.

@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,6 +32,9 @@ const (
 	greetTimeout = 60 * time.Second // for the other side's greeting
 	grace        = 10 * time.Second // for a service whose link has ended
 	hurry        = 500 * time.Millisecond
+	// memory is what the process takes before it collects more often: an instance may
+	// be small, and garbage waits for as much again as is in use.
+	memory = 200 << 20
 )
 
 const usage = `usage: rentop-agent serve SERVICE | join SOCKET | check SHA256 | version
@@ -122,6 +126,7 @@ func serve(ctx context.Context, name string, services map[string]Service) error 
 	}
 	go tidy(h.Program, time.Now()) // ends by itself, or with the process
 
+	debug.SetMemoryLimit(memory)
 	l := link.New(first, link.Options{Hasty: true})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
