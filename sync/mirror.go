@@ -104,7 +104,9 @@ func (m *Mirror) All(ctx context.Context, t Transport, confirm func(*Plan) error
 	for _, e := range l.Entries {
 		m.put(e)
 	}
-	m.unsure(c.Result, plan)
+	for _, p := range m.unsure(c.Result, plan) {
+		m.drop(p) // what is there was not looked at
+	}
 	return c, nil
 }
 
@@ -178,10 +180,18 @@ func (m *Mirror) Some(ctx context.Context, ch Changes, report func(Progress)) (C
 		return c, err
 	}
 	gone := len(c.Failed) == 0
+	failed := map[string]bool{}
+	for _, p := range m.unsure(c.Result, plan) {
+		failed[p] = true
+	}
 	for _, a := range plan.Actions {
-		if a.Op == Delete {
+		switch {
+		case a.Op == Skip: // what is there stays
+		case failed[a.Entry.Path]:
+			m.doubt(a.Entry.Path)
+		case a.Op == Delete:
 			m.drop(a.Entry.Path)
-		} else if a.Op != Skip {
+		default:
 			m.put(a.Entry)
 		}
 	}
@@ -192,7 +202,6 @@ func (m *Mirror) Some(ctx context.Context, ch Changes, report func(Progress)) (C
 			m.later = append(m.later, a.Entry.Path)
 		}
 	}
-	m.unsure(c.Result, plan)
 	return c, nil
 }
 
@@ -200,17 +209,16 @@ func (m *Mirror) Some(ctx context.Context, ch Changes, report func(Progress)) (C
 // sends them.
 func (m *Mirror) Pending() bool { return len(m.again) > 0 }
 
-// unsure forgets what is there of paths that failed, so that they are sent when
-// they are looked at next. Those that changed under our eyes are looked at soon,
-// and are no failure: they are being written.
-func (m *Mirror) unsure(r *Result, p *Plan) {
+// unsure are the paths that failed. Those that changed under our eyes are looked at
+// soon, and are no failure: they are being written.
+func (m *Mirror) unsure(r *Result, p *Plan) (failed []string) {
 	if r.FailedAll > int64(len(r.Failed)) { // more than are named
 		for _, a := range p.Actions {
-			m.drop(a.Entry.Path)
+			failed = append(failed, a.Entry.Path)
 		}
 	}
 	r.Failed = slices.DeleteFunc(r.Failed, func(f Failure) bool {
-		m.drop(f.Path)
+		failed = append(failed, f.Path)
 		if errors.Is(f.Err, ErrChanged) {
 			m.again = append(m.again, f.Path)
 			r.FailedAll--
@@ -218,6 +226,25 @@ func (m *Mirror) unsure(r *Result, p *Plan) {
 		}
 		return false
 	})
+	return failed
+}
+
+// doubt notes that a change of p failed: what was there of it is there still, and is
+// taken to differ, so that p is sent when it is looked at next and removed when it is
+// gone here.
+func (m *Mirror) doubt(p string) {
+	e, known := m.known[p]
+	switch {
+	case !known:
+		return
+	case e.Mode.IsDir():
+		e.Mode ^= 0o001
+	case e.Mode&fs.ModeSymlink != 0:
+		e.Target = ""
+	default:
+		e.Size = -1
+	}
+	m.put(e)
 }
 
 func (m *Mirror) put(e Entry) {

@@ -342,3 +342,22 @@ func TestMirrorRandom(t *testing.T) {
 	x.follow()
 	x.same()
 }
+
+// TestMirrorRemembersWhatFailed: what is in the way of a file is not forgotten, and
+// goes once it may.
+func TestMirrorRemembersWhatFailed(t *testing.T) {
+	x := newWatched(t, Spec{Delete: true, Force: true})
+	x.write("a/k/x", "1")
+	x.follow()
+	x.write(".gitignore", "k/\n")
+	x.follow()
+	os.RemoveAll(filepath.Join(x.src, "a"))
+	x.write("a", "a file now")
+	if c := x.follow(); len(c.Failed) == 0 {
+		t.Fatal("an ignored file was removed")
+	}
+	os.Remove(filepath.Join(x.src, ".gitignore"))
+	x.write("last", "")
+	x.follow()
+	x.same()
+}
