@@ -18,7 +18,14 @@ import (
 // version is set by release builds: -ldflags "-X main.version=1.2.3".
 var version string
 
+// memory is where the garbage collector begins to work harder, in bytes: strong
+// compression for a fast link may want more than a laptop should give.
+const memory = 250 << 20
+
 func main() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memory)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 	os.Exit(command.Run(ctx, command.Program{
