@@ -44,6 +44,7 @@ type pace struct {
 const (
 	farAway    = 10 * time.Millisecond
 	veryNear   = time.Millisecond
+	nearRate   = 60e6 // bytes a second
 	firstBlock = 1 << 20
 	// A link of slowRate bytes/s for which someWait bytes wait leaves time for more.
 	slowRate  = 30e6
@@ -57,9 +58,10 @@ func (s *sender) choose() (codec.Level, int) {
 	waiting, _ := s.look()
 	s.pace.mu.Lock()
 	defer s.pace.mu.Unlock()
-	// So near, what seems a slow link is busy cores, and packing would make them busier.
-	if s.pace.rtt > 0 && s.pace.rtt < veryNear && level > codec.LevelDefault {
-		return codec.LevelDefault, codec.LevelDefault.BlockSize()
+	// So near, what seems a slow link is busy cores, and packing would make them busier;
+	// only what is slower than any disk is a link.
+	if s.pace.rtt > 0 && s.pace.rtt < veryNear && (!s.pace.known || s.pace.rate > nearRate) {
+		return codec.LevelNone, codec.LevelNone.BlockSize()
 	}
 	if level >= codec.LevelBetter {
 		return level, n
