@@ -141,6 +141,7 @@ func streamOn(ch *channel, script string) *Stream {
 	go func() {
 		e := ch.wait()
 		<-noise
+		<-started
 		if s.err = e.err([]byte(kept.String())); !e.known && failed != nil {
 			s.err = failed
 		}

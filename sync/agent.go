@@ -95,7 +95,7 @@ func (t *agentTransport) Close() error {
 func agentError(err error) error {
 	var e *far.Error
 	if !errors.As(err, &e) {
-		return err
+		return plainError(err) // a pull's own
 	}
 	where := " on the instance"
 	if e.Here {
