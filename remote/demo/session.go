@@ -55,7 +55,7 @@ func (m *machine) session(ctx context.Context, ch ssh.Channel, reqs <-chan *ssh.
 	}()
 	started := false
 	for req := range reqs {
-		ok := false
+		ok, then := false, func() {}
 		switch req.Type {
 		case "env":
 			ok = t.setEnv(req.Payload)
@@ -82,18 +82,19 @@ func (m *machine) session(ctx context.Context, ch ssh.Channel, reqs <-chan *ssh.
 			if req.Type == "subsystem" {
 				if ok = what.Text == "sftp"; ok {
 					started = true
-					wg.Go(func() { m.serveFiles(ch); ch.Close() })
+					then = func() { wg.Go(func() { m.serveFiles(ch); ch.Close() }) }
 				}
 				break
 			}
 			if ok = m.begin(t, req.Type, what.Text) == nil; ok {
 				started = true
-				wg.Go(func() { m.finish(t) })
+				then = func() { wg.Go(func() { m.finish(t) }) }
 			}
 		}
 		if req.WantReply {
 			_ = req.Reply(ok, nil)
 		}
+		then() // after the answer: what ends at once would come before it
 	}
 }
 
