@@ -9,7 +9,8 @@ facts() {
 # a log of the same size, and whole; how the job ended is never taken from it.
 settle() {
 	[ ! -e "$1/sum" ] || return 0
-	{
+	( # whoever settles a job, its log is for its owner alone
+		umask 077
 		printf 'sum %s\npid %s\nexit %s\n%s\nsum-end\n' "${1##*/}" "$2" "$3" "$4" >"$1/.sum.$$" && mv -f "$1/.sum.$$" "$1/sum" || rm -f "$1/.sum.$$"
-	} 2>/dev/null
+	) 2>/dev/null
 }
