@@ -3,7 +3,6 @@
 package sync_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -17,30 +16,18 @@ import (
 
 	"rentop/remote"
 	"rentop/remote/agent"
+	"rentop/remote/agent/agenttest"
 	"rentop/remote/agent/link"
-	"rentop/remote/agent/serve"
 	"rentop/remote/sshtest"
 	"rentop/sync"
 	"rentop/sync/far"
 	"rentop/sync/transporttest"
 )
 
-// TestMain makes this test program a helper, for instances of the tests.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		os.Exit(serve.Main(context.Background(), os.Args[1:], map[string]serve.Service{"sync": far.Serve}))
-	}
-	os.Exit(m.Run())
-}
-
-// ownHelper is this program as the helper.
+// ownHelper is the helper of this source.
 func ownHelper(t testing.TB) agent.Options {
 	t.Helper()
-	b, err := agent.FromFile("/proc/self/exe")
-	if err != nil {
-		t.Skipf("/proc is missing: %v", err)
-	}
-	return agent.Options{Binaries: agent.NewBinaries(map[string]*agent.Binary{"amd64": b, "arm64": b})}
+	return agent.Options{Binaries: agenttest.Binaries(t)}
 }
 
 // openHelper opens the transport with the helper, and with nothing else.

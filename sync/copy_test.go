@@ -100,6 +100,7 @@ func TestCopyBetween(t *testing.T) {
 		{"dropbear", sshtest.Options{Dropbear: true}, plain},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			if testing.Short() && c.name != "sshd to sshd" {
 				t.Skip("left out by -short: a difficult pair")
 			}

@@ -39,7 +39,7 @@ func TestSaveTakesOneRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := helped(t, dial(t, s, proxy.Addr))
+	tr := openHelper(t, dial(t, s, proxy.Addr))
 	if _, err := m.All(t.Context(), tr, nil, nil); err != nil {
 		t.Fatal(err)
 	}

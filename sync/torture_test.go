@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"rentop/remote/agent"
-	"rentop/remote/agent/agenttest"
 	"rentop/remote/sshtest"
 	"rentop/sync"
 	"rentop/sync/tree"
@@ -43,6 +41,7 @@ var (
 const empty = "0 bytes e3b0c442"
 
 func TestTorture(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := sshtest.Start(t, sshtest.Options{})
 	proxy := sshtest.NewProxy(t, s.Addr)
 	began := time.Now()
@@ -60,20 +59,6 @@ func TestTorture(t *testing.T) {
 		}
 	}
 	t.Logf("%d seeds in %v", n, time.Since(began).Round(time.Second))
-}
-
-// helped is the transport with the helper, which must be there.
-func helped(t *testing.T, r sync.Remote) sync.Transport {
-	t.Helper()
-	tr, err := sync.OpenWith(t.Context(), r, nil, sync.OpenOptions{Agent: agent.Options{Binaries: agenttest.Binaries(t)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if name, why := tr.Name(); why != "" {
-		t.Fatalf("%s: %s", name, why)
-	}
-	t.Cleanup(func() { tr.Close() })
-	return tr
 }
 
 // torment is one tree on its way, with everything it has ever been.
@@ -132,7 +117,7 @@ func (x *torment) round() {
 	}
 	ctx, cancel := context.WithTimeout(x.Context(), time.Minute)
 	defer cancel()
-	tr := helped(x.T, dial(x.T, x.s, x.proxy.Addr))
+	tr := openHelper(x.T, dial(x.T, x.s, x.proxy.Addr))
 	defer tr.Close()
 	// A part of the bytes that a transfer of this size takes, so that most faults strike.
 	at := x.rnd.Int64N(x.bytes() + 20_000)
@@ -234,7 +219,7 @@ func (x *torment) same(what string, src, dst map[string]string) {
 func (x *torment) quiet() {
 	x.remember()
 	for try := 0; ; try++ {
-		tr := helped(x.T, dial(x.T, x.s, x.s.Addr))
+		tr := openHelper(x.T, dial(x.T, x.s, x.s.Addr))
 		spec := x.spec
 		spec.Verify = true
 		res, err := sync.Run(x.Context(), tr, spec, nil)
@@ -298,7 +283,7 @@ func TestFullDiskMeanwhile(t *testing.T) {
 		os.WriteFile(filepath.Join(src, fmt.Sprintf("f%02d", i)), data, 0o644)
 	}
 	spec := sync.Spec{Direction: sync.Push, Local: src, Remote: dir}
-	res, err := sync.Run(t.Context(), helped(t, dial(t, s, s.Addr)), spec, nil)
+	res, err := sync.Run(t.Context(), openHelper(t, dial(t, s, s.Addr)), spec, nil)
 	if err != nil || len(res.Failed) == 0 {
 		t.Fatalf("a full disk: %v %+v", err, res)
 	}
@@ -320,7 +305,7 @@ func TestFullDiskMeanwhile(t *testing.T) {
 	if out, err := exec.Command("mount", "-o", "remount,size=60m", dir).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	if res, err = sync.Run(t.Context(), helped(t, dial(t, s, s.Addr)), spec, nil); err != nil || len(res.Failed) > 0 {
+	if res, err = sync.Run(t.Context(), openHelper(t, dial(t, s, s.Addr)), spec, nil); err != nil || len(res.Failed) > 0 {
 		t.Fatal(err, res)
 	}
 	if out, err := exec.Command("diff", "-r", src, dir).CombinedOutput(); err != nil {
