@@ -20,6 +20,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/crypto/ssh"
 
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 )
 
@@ -127,9 +128,7 @@ func BenchmarkKey(b *testing.B) {
 // BenchmarkIdleTwenty is the processor time of rentop alone, in percent of a
 // core, while twenty live sessions are on an idle screen.
 func BenchmarkIdleTwenty(b *testing.B) {
-	if runtime.GOOS != "linux" {
-		b.Skip("reads /proc/PID/stat")
-	}
+	needtest.That(b, runtime.GOOS == "linux", "Linux's /proc/PID/stat")
 	srv := sshtest.Start(b, sshtest.Options{Extra: []string{"MaxStartups 100", "MaxSessions 20"}})
 	bin := build(b)
 	dir := fleetOf(b, 20, srv)

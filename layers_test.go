@@ -53,6 +53,7 @@ var doors = []struct {
 		"remote/demo",            // the simulated instances' shells
 		"remote/sshtest",         // the tests' servers
 		"remote/agent/agenttest", // go build, for tests
+		"remote/needtest",        // looks whether a program is there
 	}, "a program of this machine is started only where this list says"},
 	{"net", []string{"remote/"}, "remote owns the network"},
 	{"net/http", []string{"remote/"}, "remote owns the network"},
@@ -247,6 +248,27 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%s: func init: give the work an owner who calls it", s.fset.Position(f.Pos()))
 			}
 		}
+	}
+}
+
+// TestSkips: one package skips tests, and it says what is missing.
+func TestSkips(t *testing.T) {
+	for _, s := range load(t) {
+		if s.pkg == "remote/needtest" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, is := n.(*ast.CallExpr)
+			if !is {
+				return true
+			}
+			if f, is := call.Fun.(*ast.SelectorExpr); is && (f.Sel.Name == "Skip" || f.Sel.Name == "Skipf" || f.Sel.Name == "SkipNow") {
+				if x, is := f.X.(*ast.Ident); is && (x.Name == "t" || x.Name == "b" || x.Name == "f" || x.Name == "tb") {
+					t.Errorf("%s: ask remote/needtest for what the test needs", s.fset.Position(call.Pos()))
+				}
+			}
+			return true
+		})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 )
 
@@ -36,9 +37,7 @@ func sitDown(t *testing.T, cols, rows int, dir string, args ...string) *person {
 // how it ended, and stays.
 func sitAt(t *testing.T, cols, rows int, dir string, env []string, args ...string) *person {
 	t.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("tmux is missing: it is the terminal around rentop")
-	}
+	needtest.Program(t, "tmux")
 	p := &person{t: t, socket: filepath.Join(dir, "tmux.sock"), bin: build(t)}
 	p.env = append(env, "LANG=C.UTF-8", "TERM=xterm-256color", "NO_COLOR=", "TMUX=")
 	p.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(cols), "-y", fmt.Sprint(rows), "-s", "p",

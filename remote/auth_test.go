@@ -17,16 +17,14 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 )
 
 // startAgent runs a real ssh-agent and returns its socket and a client.
 func startAgent(t *testing.T) (string, agent.ExtendedAgent) {
 	t.Helper()
-	path, err := exec.LookPath("ssh-agent")
-	if err != nil {
-		t.Skip("ssh-agent is not installed")
-	}
+	path := needtest.Program(t, "ssh-agent")
 	dir, err := os.MkdirTemp("", "agent") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +263,7 @@ func TestKeyFilesThatCannotBeUsed(t *testing.T) {
 	gen := func(args ...string) {
 		t.Helper()
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("%v: %v %s", args, err, out)
+			t.Fatalf("%v: %v %s", args, err, out)
 		}
 	}
 	gen("ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-m", "PKCS8", "-N", "sesame", "-f", filepath.Join(dir, "pkcs8"))
@@ -302,7 +300,7 @@ func TestKeyFormats(t *testing.T) {
 				args = append(args, "-N", "")
 			}
 			if out, err := exec.Command("ssh-keygen", append([]string{"-q", "-f", file}, args...)...).CombinedOutput(); err != nil {
-				t.Skipf("ssh-keygen: %v %s", err, out)
+				t.Fatalf("ssh-keygen: %v %s", err, out)
 			}
 			authorize(t, s, publicKeyBeside(file))
 			if name == "locked pem" {
@@ -328,7 +326,7 @@ func TestHungAgentCostsSecondsNotTheLogin(t *testing.T) {
 	sock := filepath.Join(dir, "s")
 	ln, err := net.Listen("unix", sock) // accepts, never answers
 	if err != nil {
-		t.Skipf("ssh-keygen or ssh-agent is missing: %v", err)
+		t.Fatal(err)
 	}
 	defer ln.Close()
 	s := sshtest.Start(t, sshtest.Options{})

@@ -52,7 +52,7 @@ func TestHostKeysOfUser(t *testing.T) {
 		f := filepath.Join(t.TempDir(), "kh")
 		os.WriteFile(f, []byte(khLine(host, k)), 0o600)
 		if out, err := exec.Command("ssh-keygen", "-H", "-f", f).CombinedOutput(); err != nil {
-			t.Skipf("ssh-keygen: %v %s", err, out)
+			t.Fatalf("ssh-keygen: %v %s", err, out)
 		}
 		b, _ := os.ReadFile(f)
 		return string(b)
@@ -159,7 +159,7 @@ func TestKnownTypeIsAskedFor(t *testing.T) {
 	for _, typ := range []string{"rsa", "ecdsa"} {
 		file := filepath.Join(dir, typ)
 		if out, err := exec.Command("ssh-keygen", "-q", "-t", typ, "-N", "", "-f", file).CombinedOutput(); err != nil {
-			t.Skipf("ssh-keygen: %v %s", err, out)
+			t.Fatalf("ssh-keygen: %v %s", err, out)
 		}
 		extra = append(extra, "HostKey "+file)
 		keys[typ] = publicKeyBeside(file)
@@ -205,7 +205,7 @@ func mustRSA(t *testing.T) ssh.PublicKey {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "k")
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "rsa", "-b", "2048", "-N", "", "-f", file).CombinedOutput(); err != nil {
-		t.Skipf("ssh-keygen: %v %s", err, out)
+		t.Fatalf("ssh-keygen: %v %s", err, out)
 	}
 	return publicKeyBeside(file)
 }

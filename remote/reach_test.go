@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 )
 
@@ -95,10 +95,7 @@ func closedPort(t *testing.T) int {
 func TestProxyCommand(t *testing.T) {
 	quiet(t)
 	s := sshtest.Start(t, sshtest.Options{})
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("bash is not installed")
-	}
+	bash := needtest.Program(t, "bash")
 	host, port, _ := strings.Cut(s.Addr, ":")
 	mark := fmt.Sprintf("rentop-proxy-%d", os.Getpid())
 	ep := serverEndpoint(s, "")
@@ -137,9 +134,7 @@ func TestProxyCommand(t *testing.T) {
 func running(t *testing.T, mark string) (n int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil || len(files) == 0 {
-		t.Skip("no /proc to count processes in")
-	}
+	needtest.That(t, err == nil && len(files) > 0, "Linux's /proc, to count processes in")
 	for _, f := range files {
 		if b, err := os.ReadFile(f); err == nil && strings.Contains(string(b), mark) {
 			n++

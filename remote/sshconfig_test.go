@@ -2,13 +2,14 @@ package remote
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"rentop/remote/needtest"
 )
 
 // configs are read by ssh -G and by our own reading; both must agree.
@@ -57,7 +58,7 @@ func writeConfig(t *testing.T, i int) ResolveOptions {
 	t.Helper()
 	home, err := os.UserHomeDir()
 	if err != nil {
-		t.Skipf("OpenSSH is missing: %v", err)
+		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	t.Setenv("RENTOP_TEST_DIR", dir)
@@ -76,9 +77,7 @@ func writeConfig(t *testing.T, i int) ResolveOptions {
 }
 
 func TestOwnReadingAgreesWithOpenSSH(t *testing.T) {
-	if _, err := exec.LookPath("ssh"); err != nil {
-		t.Skip("ssh is not installed")
-	}
+	needtest.Program(t, "ssh")
 	for i, tc := range configs {
 		t.Run(tc.name, func(t *testing.T) {
 			o := writeConfig(t, i) // with the real home: ssh knows no other
@@ -206,10 +205,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestResolveCache(t *testing.T) {
-	ssh, err := exec.LookPath("ssh")
-	if err != nil {
-		t.Skip("ssh is not installed")
-	}
+	ssh := needtest.Program(t, "ssh")
 	bin, home := t.TempDir(), t.TempDir()
 	count := filepath.Join(bin, "count")
 	os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\necho x >>"+count+"\nexec "+ssh+" \"$@\"\n"), 0o755)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 )
 
@@ -225,9 +225,7 @@ func TestProbe(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(tt.shell, tt.o.Noise), func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath("tmux"); err != nil {
-				t.Skip("needs tmux")
-			}
+			needtest.Program(t, "tmux")
 			s := sshtest.Start(t, tt.o)
 			f, err := Probe(soon(t), connect(t, s))
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"rentop/remote/needtest"
 	"rentop/sync/tree"
 )
 
@@ -178,9 +179,7 @@ func TestOutOfOrderIsRefused(t *testing.T) {
 
 // TestMergeMemory: a million entries on each side pass through in a few megabytes.
 func TestMergeMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("left out by -short: compares a million entries")
-	}
+	needtest.Time(t, "compares a million entries")
 	const files, perDir = 1_000_000, 1000
 	walk := func(emit func(Entry) error) error {
 		for i := range files / perDir {

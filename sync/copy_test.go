@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 	"rentop/sync"
 )
@@ -101,8 +102,8 @@ func TestCopyBetween(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if testing.Short() && c.name != "sshd to sshd" {
-				t.Skip("left out by -short: a difficult pair")
+			if c.name != "sshd to sshd" {
+				needtest.Time(t, "a difficult pair")
 			}
 			A, B := sshtest.Start(t, c.a), sshtest.Start(t, c.b)
 			a, b := open(t, dial(t, A, A.Addr)), open(t, dial(t, B, B.Addr))

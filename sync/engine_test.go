@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"rentop/remote/needtest"
 	"rentop/sync"
 )
 
@@ -26,9 +27,7 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	if _, err := os.Stat(sftpServer); err != nil {
-		t.Skip("OpenSSH's sftp-server is missing")
-	}
+	needtest.File(t, sftpServer)
 	p := &pair{T: t, src: t.TempDir(), home: t.TempDir()}
 	if strings.HasPrefix(t.Name(), "TestEngineOverAgent/") {
 		t.Setenv("HOME", p.home)

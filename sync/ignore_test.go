@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"rentop/remote/needtest"
 	"rentop/sync/tree"
 )
 
@@ -52,9 +53,7 @@ func TestIgnoreRules(t *testing.T) {
 
 // TestIgnoreAsGit compares with git itself on generated trees.
 func TestIgnoreAsGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is missing")
-	}
+	needtest.Program(t, "git")
 	rounds := 40
 	if testing.Short() {
 		rounds = 5

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 	"rentop/sync"
 	"rentop/sync/transporttest"
@@ -72,8 +73,8 @@ func TestTransportsOverSSH(t *testing.T) {
 		{"dropbear", sshtest.Options{Dropbear: true}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() && c.name != "sshd" {
-				t.Skip("left out by -short: a difficult shell")
+			if c.name != "sshd" {
+				needtest.Time(t, "a difficult shell")
 			}
 			t.Parallel()
 			s := sshtest.Start(t, c.o)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 	"rentop/sync"
 	"rentop/sync/tree"
@@ -272,7 +273,7 @@ func TestFullDiskMeanwhile(t *testing.T) {
 	dir := filepath.Join(s.Home, "disk")
 	os.Mkdir(dir, 0o777)
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=6m,mode=777", "tmpfs", dir).CombinedOutput(); err != nil {
-		t.Skipf("cannot mount a small tmpfs (needs root): %v %s", err, out)
+		needtest.Done(t, fmt.Errorf("%w: %s", err, out), "a small file system (root may mount one)")
 	}
 	defer exec.Command("umount", "-l", dir).Run()
 	src := t.TempDir()

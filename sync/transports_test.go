@@ -17,6 +17,7 @@ import (
 	"github.com/pkg/sftp"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 	"rentop/sync"
 	"rentop/sync/transporttest"
 )
@@ -137,11 +138,8 @@ const sftpServer = "/usr/lib/openssh/sftp-server"
 func tools(t *testing.T, names ...string) string {
 	dir := t.TempDir()
 	for _, n := range names {
-		p, err := exec.LookPath(n)
+		p, err := filepath.EvalSymlinks(needtest.Program(t, n))
 		if err != nil {
-			t.Skipf("%s is missing", n)
-		}
-		if p, err = filepath.EvalSymlinks(p); err != nil {
 			t.Fatal(err)
 		}
 		os.Symlink(p, filepath.Join(dir, n))
@@ -152,10 +150,7 @@ func tools(t *testing.T, names ...string) string {
 var base = []string{"sh", "find", "xargs", "sha256sum", "mv", "rm", "mkdir", "rmdir", "chmod", "ln", "touch", "cat", "head", "tail", "dd", "tar", "stat", "readlink", "grep", "wc", "true", "sync", "printf"}
 
 func busybox(t *testing.T) string {
-	bb, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Skip("busybox is missing")
-	}
+	bb := needtest.Program(t, "busybox")
 	dir := t.TempDir()
 	out, err := exec.Command(bb, "--list").Output()
 	if err != nil {
@@ -168,9 +163,7 @@ func busybox(t *testing.T) string {
 }
 
 func TestTransports(t *testing.T) {
-	if _, err := os.Stat(sftpServer); err != nil {
-		t.Skip("OpenSSH's sftp-server is missing")
-	}
+	needtest.File(t, sftpServer)
 	for _, c := range []struct {
 		name, as string
 		make     func(t *testing.T, l *local)
@@ -213,9 +206,7 @@ func TestTransports(t *testing.T) {
 // TestCutIsNoChange: a connection that is cut while requests are written
 // does not look like a file that became shorter; its part is kept.
 func TestCutIsNoChange(t *testing.T) {
-	if _, err := os.Stat(sftpServer); err != nil {
-		t.Skip("OpenSSH's sftp-server is missing")
-	}
+	needtest.File(t, sftpServer)
 	l := local{home: t.TempDir(), cut: 700}
 	if err := os.WriteFile(filepath.Join(l.home, "big"), make([]byte, 40<<20), 0o644); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"rentop/remote/needtest"
 )
 
 // TestFirstFrame measures from the start of the process to the instance's name on
@@ -52,9 +54,7 @@ func TestFirstFrame(t *testing.T) {
 // TestIdleCost measures what the screen takes of a core while 20 live sessions
 // tell something new every second, and what it writes: under 2 %.
 func TestIdleCost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 6 s")
-	}
+	needtest.Time(t, "takes 6 s")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

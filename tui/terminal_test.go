@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"rentop/remote/needtest"
 )
 
 // pane is a tmux server of our own with one window that runs this test binary as
@@ -25,10 +27,7 @@ type pane struct {
 
 func openPane(t *testing.T, w, h int, sample string, env ...string) *pane {
 	t.Helper()
-	tmux, err := exec.LookPath("tmux")
-	if err != nil {
-		t.Skip("tmux is not installed: the screen is not tried in a real terminal")
-	}
+	tmux := needtest.Program(t, "tmux")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"rentop/remote"
 	"rentop/remote/gpu"
+	"rentop/remote/needtest"
 	"rentop/remote/provider"
 	"rentop/remote/provider/providertest"
 	"rentop/remote/tmux"
@@ -553,10 +554,7 @@ func TestSSHClients(t *testing.T) {
 	known := filepath.Join(t.TempDir(), "known_hosts")
 	args := []string{"-F", "none", "-i", in.KeyFile, "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=accept-new", "-o", "UserKnownHostsFile=" + known}
 	t.Run("ssh", func(t *testing.T) {
-		path, err := exec.LookPath("ssh")
-		if err != nil {
-			t.Skip("there is no ssh")
-		}
+		path := needtest.Program(t, "ssh")
 		cmd := exec.Command(path, append(args, "-p", fmt.Sprint(in.Port), in.User+"@"+in.Host, "nvidia-smi -L; exit 5")...)
 		out, err := cmd.Output()
 		if cmd.ProcessState.ExitCode() != 5 || !strings.Contains(string(out), "A100") {
@@ -564,10 +562,7 @@ func TestSSHClients(t *testing.T) {
 		}
 	})
 	t.Run("sftp", func(t *testing.T) {
-		path, err := exec.LookPath("sftp")
-		if err != nil {
-			t.Skip("there is no sftp")
-		}
+		path := needtest.Program(t, "sftp")
 		to := filepath.Join(t.TempDir(), "got")
 		cmd := exec.Command(path, append(args, "-P", fmt.Sprint(in.Port), "-b", "-", in.User+"@"+in.Host)...)
 		cmd.Stdin = strings.NewReader("get project/config.yaml " + to + "\n")

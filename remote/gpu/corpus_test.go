@@ -6,30 +6,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"rentop/remote/needtest"
 )
 
 // corpus is the folder of recorded outputs (not part of the repository).
 func corpus(t *testing.T) string {
 	t.Helper()
-	dir := os.Getenv("RENTOP_SHARED")
-	if dir == "" {
-		root, err := os.Getwd()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for root != filepath.Dir(root) {
-			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-				break
-			}
-			root = filepath.Dir(root)
-		}
-		dir = filepath.Join(root, "..", "shared")
-	}
-	dir = filepath.Join(dir, "corpus", "gpu")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("the recorded outputs are missing: %s (set RENTOP_SHARED)", dir)
-	}
-	return dir
+	return needtest.Shared(t, "corpus", "gpu")
 }
 
 func read(t *testing.T, path string) string {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 )
 
 func TestStream(t *testing.T) {
@@ -95,9 +96,8 @@ func TestNoGPU(t *testing.T) {
 	}
 	t.Run("missing", func(t *testing.T) {
 		t.Parallel()
-		if _, err := exec.LookPath("nvidia-smi"); err == nil {
-			t.Skip("this machine has an nvidia-smi")
-		}
+		_, err := exec.LookPath("nvidia-smi")
+		needtest.That(t, err != nil, "a machine without nvidia-smi")
 		s := collect(t, local{}, &remote.Facts{OtherSMI: []string{"npu-smi"}}, Options{}, 2)[1]
 		if s.Problem == nil || !strings.Contains(s.Problem.What, "npu-smi") || s.Source != "host only" {
 			t.Errorf("sample = %+v", s)

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,28 +16,14 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"rentop/remote/needtest"
 )
 
 // sharedSpec is the path of a spec; the test is skipped where it is missing.
 func sharedSpec(t testing.TB, name string) string {
 	t.Helper()
-	dir := os.Getenv("RENTOP_SHARED")
-	if dir == "" {
-		for root, _ := os.Getwd(); ; root = filepath.Dir(root) {
-			if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
-				dir = filepath.Join(root, "..", "shared")
-				break
-			}
-			if root == filepath.Dir(root) {
-				t.Fatal("no go.mod above the test")
-			}
-		}
-	}
-	path := filepath.Join(dir, "specs", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("missing: the recorded spec %s (set RENTOP_SHARED)", path)
-	}
-	return path
+	return needtest.Shared(t, "specs", name)
 }
 
 // spec checks traffic against an OpenAPI document; prefix is what the server puts

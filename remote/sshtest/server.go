@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"rentop/remote/needtest"
 )
 
 // Options choose the server and what its user meets. The zero value is an
@@ -316,16 +318,10 @@ func freePort(t testing.TB) int {
 // need skips the test unless it runs on Linux as root and finds the programs.
 func need(t testing.TB, programs ...string) {
 	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("sshtest needs Linux")
-	}
-	if os.Getuid() != 0 {
-		t.Skip("sshtest needs root: it makes a throw-away user")
-	}
+	needtest.That(t, runtime.GOOS == "linux", "Linux, for a server of the test's own")
+	needtest.That(t, os.Getuid() == 0, "root, for a throw-away user")
 	for _, p := range programs {
-		if _, err := exec.LookPath(p); err != nil {
-			t.Skipf("sshtest needs %s: not found in PATH", p)
-		}
+		needtest.Program(t, p)
 	}
 }
 
@@ -333,7 +329,7 @@ func needMounts(t testing.TB) {
 	t.Helper()
 	need(t, "unshare", "mount")
 	if out, err := exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "sshtest", "/mnt").CombinedOutput(); err != nil {
-		t.Skipf("sshtest needs mount namespaces (unshare -m): %s", bytes.TrimSpace(out))
+		needtest.Done(t, fmt.Errorf("%w: %s", err, bytes.TrimSpace(out)), "mount namespaces (unshare -m)")
 	}
 }
 

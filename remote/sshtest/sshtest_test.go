@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"rentop/remote/needtest"
 )
 
 func output(t *testing.T, c *ssh.Client, command string) string {
@@ -62,9 +64,7 @@ func TestNoise(t *testing.T) {
 }
 
 func TestHideAndSmallHome(t *testing.T) {
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("needs tmux, to hide it")
-	}
+	needtest.Program(t, "tmux")
 	s := Start(t, Options{Hide: []string{"tmux"}, SmallHome: "1m"})
 	c := s.Dial("")
 	if got := output(t, c, "sh -c 'command -v tmux || echo none'"); got != "none" {
@@ -140,9 +140,7 @@ func TestCleanup(t *testing.T) {
 			t.Error("the sleep is not seen")
 		}
 	})
-	if left == nil {
-		t.Skip("no server here")
-	}
+	needtest.That(t, left != nil, "a server (see the test within)")
 	if _, err := os.Stat(dir); err == nil {
 		t.Errorf("%s is left", dir)
 	}

@@ -2,12 +2,12 @@ package tmux
 
 import (
 	"io"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 )
 
@@ -24,9 +24,7 @@ func TestAttachShell(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath("tmux"); err != nil {
-				t.Skip("needs tmux")
-			}
+			needtest.Program(t, "tmux")
 			i := newInstance(t, tt.o)
 			c, err := i.conn(soon(t))
 			if err != nil {

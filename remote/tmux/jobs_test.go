@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 )
 
@@ -34,9 +34,7 @@ func TestJob(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath("tmux"); err != nil {
-				t.Skip("needs tmux")
-			}
+			needtest.Program(t, "tmux")
 			i := newInstance(t, tt.o)
 			j := New(i, nil)
 			s := Spec{ID: "j1", Name: "n" + hostile, Dir: "~/a b",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 )
 
@@ -27,19 +28,12 @@ type yard struct {
 func newYard(t testing.TB, shell string) *yard {
 	t.Helper()
 	argv := strings.Fields(shell)
-	if _, err := exec.LookPath(argv[0]); err != nil {
-		t.Skipf("needs %s", argv[0])
-	}
+	needtest.Program(t, argv[0])
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		t.Skip("needs Linux's /proc")
-	}
+	needtest.Done(t, err, "Linux's /proc")
 	y := &yard{t: t, home: t.TempDir(), shell: argv, box: strings.TrimSpace(string(boot)) + "/" + started(t, 1)}
 	// od is what a job costs: it is counted.
-	od, err := exec.LookPath("od")
-	if err != nil {
-		t.Skip("needs od")
-	}
+	od := needtest.Program(t, "od")
 	y.write("bin/od", "#!/bin/sh\necho x >>\"$HOME/asked\"\nexec "+od+" \"$@\"\n")
 	if err := os.Chmod(filepath.Join(y.home, "bin/od"), 0o700); err != nil {
 		t.Fatal(err)

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"math/big"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"rentop/remote/needtest"
 )
 
 var t0 = time.Date(2026, 11, 2, 10, 0, 0, 0, time.UTC)
@@ -45,14 +46,9 @@ func wantAmount(t *testing.T, what string, a *Amount, places int, want string) {
 // data are decoded, the rest is spelled out beside each expectation.
 func cases(t *testing.T) map[int]map[string]json.RawMessage {
 	t.Helper()
-	dir := os.Getenv("RENTOP_SHARED")
-	if dir == "" {
-		dir = filepath.Join(moduleRoot(t), "..", "shared")
-	}
-	file := filepath.Join(dir, "cases", "billing.json")
-	data, err := os.ReadFile(file)
+	data, err := os.ReadFile(needtest.Shared(t, "cases", "billing.json"))
 	if err != nil {
-		t.Skipf("the recorded billing cases are missing: %v", err)
+		t.Fatal(err)
 	}
 	var list []struct {
 		ID     int                        `json:"id"`
@@ -66,22 +62,6 @@ func cases(t *testing.T) map[int]map[string]json.RawMessage {
 		byID[c.ID] = c.Expect
 	}
 	return byID
-}
-
-func moduleRoot(t *testing.T) string {
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if filepath.Dir(dir) == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 // text is one expected string of a case.

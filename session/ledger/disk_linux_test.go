@@ -6,15 +6,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"rentop/remote/needtest"
 )
 
 // smallDisk mounts a file system of a megabyte, which takes root.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
+	needtest.Done(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"), "a small file system (root may mount one)")
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
 			t.Error(err)

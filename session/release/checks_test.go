@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"rentop/remote/needtest"
 	"rentop/remote/tmux"
 )
 
@@ -252,9 +253,7 @@ func cloned(t *testing.T, w *world, name string) string {
 }
 
 func TestGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git here")
-	}
+	needtest.Program(t, "git")
 	for _, c := range []struct {
 		name  string
 		do    func(t *testing.T, w *world, dir string)
@@ -345,10 +344,7 @@ func TestGitMissing(t *testing.T) {
 	cloned(t, w, "proj")
 	bin := t.TempDir()
 	for _, tool := range []string{"sh", "find", "xargs", "mktemp", "rm", "grep", "sha256sum", "dirname", "cat", "head"} {
-		p, err := exec.LookPath(tool)
-		if err != nil {
-			t.Skip("no", tool)
-		}
+		p := needtest.Program(t, tool)
 		must(t, os.Symlink(p, filepath.Join(bin, tool)))
 	}
 	w.sh.path = bin
@@ -388,9 +384,7 @@ func (c Check) Evidence0() string {
 }
 
 func TestManyFilesAreFast(t *testing.T) {
-	if testing.Short() {
-		t.Skip("makes 50,000 files")
-	}
+	needtest.Time(t, "makes 50,000 files")
 	w := newWorld(t)
 	w.fastEnv()
 	const n = 50_000

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 )
 
 // tool puts a made-up program into a folder of the PATH.
@@ -78,10 +79,7 @@ func TestHostileEnvironment(t *testing.T) {
 
 // Everything again where busybox is all there is.
 func TestBusybox(t *testing.T) {
-	box, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Skip("no busybox here")
-	}
+	box := needtest.Program(t, "busybox")
 	bin := t.TempDir()
 	list, err := exec.Command(box, "--list").Output()
 	must(t, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"rentop/remote/needtest"
 	"rentop/remote/provider"
 	"rentop/remote/tmux"
 )
@@ -490,9 +491,8 @@ func TestHastyName(t *testing.T) {
 
 // The real mounts of this machine: the look at them ends and is whole.
 func TestWholeMachine(t *testing.T) {
-	if _, err := os.Stat("/proc/mounts"); err != nil || testing.Short() {
-		t.Skip("looks at every file of a Linux machine")
-	}
+	needtest.File(t, "/proc/mounts")
+	needtest.Time(t, "looks at every file of this machine")
 	w := newWorld(t)
 	w.deps.Roots, w.deps.Since = nil, time.Now().Add(time.Hour)
 	m := newMachine(w.deps.filled(), CheckOnly, "r")

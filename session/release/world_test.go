@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 	"rentop/remote/provider"
 	"rentop/remote/tmux"
 	"rentop/session/phrase"
@@ -212,9 +213,7 @@ type world struct {
 // else.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("no POSIX sh here")
-	}
+	needtest.Program(t, "sh")
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

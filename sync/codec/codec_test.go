@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"rentop/remote/needtest"
 )
 
 // weights makes n floats of a kind as a model has them, little-endian.
@@ -305,9 +307,7 @@ func BenchmarkCodec(b *testing.B) {
 // each level.
 func BenchmarkLevels(b *testing.B) {
 	name := os.Getenv("RENTOP_BENCH_FILE")
-	if name == "" {
-		b.Skip("RENTOP_BENCH_FILE names no file")
-	}
+	needtest.That(b, name != "", "a file to pack, which RENTOP_BENCH_FILE names")
 	data, err := os.ReadFile(name)
 	if err != nil {
 		b.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	stdsync "sync"
 	"testing"
 
+	"rentop/remote/needtest"
 	"rentop/sync"
 )
 
@@ -231,9 +232,7 @@ func diskFull(t *testing.T, s *suite) {
 	if s.NoSmall {
 		return
 	}
-	if s.Small == "" {
-		t.Skip("no small file system")
-	}
+	needtest.That(t, s.Small != "", "a small file system (root may mount one)")
 	var files []sync.Entry
 	for i := range 30 {
 		files = append(files, s.file(s.src, fmt.Sprint("f", i), random(uint64(i), 100<<10)))
@@ -285,7 +284,7 @@ func escape(t *testing.T, s *suite) {
 	outside := t.TempDir()
 	dst := t.TempDir()
 	if err := os.Symlink(outside, filepath.Join(dst, "sub")); err != nil {
-		t.Skipf("symlinks are missing here: %v", err)
+		needtest.Done(t, err, "symlinks")
 	}
 	small, big := s.file(s.root, "sub/x", []byte("evil")), s.file(s.root, "sub/big", random(1, 5<<20))
 	up := s.file(s.root, "up", []byte("evil"))
@@ -342,9 +341,7 @@ func changed(t *testing.T, s *suite) {
 }
 
 func many(t *testing.T, s *suite) {
-	if testing.Short() {
-		t.Skip("left out by -short: makes many files")
-	}
+	needtest.Time(t, "makes many files")
 	var files []sync.Entry
 	for i := range 2500 {
 		n := fmt.Sprintf("d%d/f%d", i%20, i)

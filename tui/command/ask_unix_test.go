@@ -18,6 +18,7 @@ import (
 	"github.com/creack/pty"
 
 	"rentop/remote"
+	"rentop/remote/needtest"
 )
 
 // person is the other end of a terminal.
@@ -31,9 +32,7 @@ type person struct {
 func sit(t *testing.T) (*asker, *person) {
 	t.Helper()
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Skipf("needs a pseudo terminal: %v", err)
-	}
+	needtest.Done(t, err, "a pseudo terminal")
 	p := &person{master: master}
 	read := make(chan struct{})
 	go func() {

@@ -18,6 +18,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/crypto/ssh"
 
+	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
 	"rentop/tui/command"
 )
@@ -48,9 +49,7 @@ func home(t *testing.T, o sshtest.Options) (s *sshtest.Server, accept string) {
 func start(t *testing.T, args ...string) (keys io.Writer, seen *sshtest.Screen, code chan int) {
 	t.Helper()
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Skipf("needs a pseudo terminal: %v", err)
-	}
+	needtest.Done(t, err, "a pseudo terminal")
 	if err := pty.Setsize(slave, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"rentop/remote/agent"
+	"rentop/remote/needtest"
 )
 
 var built struct {
@@ -24,9 +25,7 @@ var built struct {
 // skips the test where the helper does not run here.
 func Binaries(t testing.TB) *agent.Binaries {
 	t.Helper()
-	if runtime.GOOS != "linux" {
-		t.Skip("the helper runs on Linux")
-	}
+	needtest.That(t, runtime.GOOS == "linux", "Linux, which the helper runs on")
 	built.once.Do(func() {
 		dir, err := os.MkdirTemp("", "agenttest")
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 
 	"rentop/remote/agent/link"
 	"rentop/remote/gpu/sample"
+	"rentop/remote/needtest"
 )
 
 // linked builds a program as a release does.
@@ -32,9 +33,7 @@ func linked(t *testing.T, what string) string {
 	}
 	dir := t.TempDir()
 	flags, err := exec.Command("sh", filepath.Join(root, ".ci/oldlibc"), dir+"/libc", runtime.GOARCH).Output()
-	if err != nil {
-		t.Skipf("no compiler to link with is here: %v", err)
-	}
+	needtest.Done(t, err, "a C compiler to link with")
 	bin := dir + "/reader"
 	build := exec.Command("go", "build", "-trimpath", "-tags", "osusergo,netgo", "-ldflags", "-s -w", "-o", bin, what)
 	build.Env = append(os.Environ(), "CGO_ENABLED=1", "CGO_LDFLAGS="+strings.TrimSpace(string(flags)), "CGO_CFLAGS=-O2 -Wno-deprecated-declarations")
@@ -55,9 +54,7 @@ func (p pipes) Close() error { return p.WriteCloser.Close() }
 func TestServedFromAnOldLink(t *testing.T) {
 	bin := linked(t, "./testdata/reader")
 	out, err := exec.Command("objdump", "-T", bin).Output()
-	if err != nil {
-		t.Skipf("objdump is missing: %v", err)
-	}
+	needtest.Done(t, err, "the program objdump")
 	for _, v := range regexp.MustCompile(`GLIBC_(\d+)\.(\d+)`).FindAllStringSubmatch(string(out), -1) {
 		if minor, _ := strconv.Atoi(v[2]); v[1] != "2" || minor > 17 {
 			t.Errorf("the reader needs %s: it would not start on glibc 2.17", v[0])
@@ -142,10 +139,6 @@ func TestServedFromAnOldLink(t *testing.T) {
 // cpu is the seconds of CPU time that a process has used, threads included.
 func cpu(t *testing.T, pid int) float64 {
 	t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, pid))
-	if err != nil {
-		t.Fatal(err)
-	}
 	dirs, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	total := 0.0
 	for _, d := range dirs {
@@ -155,9 +148,7 @@ func cpu(t *testing.T, pid int) float64 {
 			total += ns / 1e9
 		}
 	}
-	if total == 0 {
-		t.Skipf("this kernel does not count a process's time: %s", raw)
-	}
+	needtest.That(t, total > 0, "a kernel that counts a process's time")
 	return total
 }
 

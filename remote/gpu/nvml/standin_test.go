@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"rentop/remote/gpu/sample"
+	"rentop/remote/needtest"
 )
 
 // Words of the stand-in's control page; see testdata/standin.c.
@@ -82,9 +83,7 @@ func standin(t *testing.T, level int) string {
 	if _, err := os.Stat(lib); err == nil {
 		return lib
 	}
-	if _, err := exec.LookPath("gcc"); err != nil {
-		t.Skip("gcc is missing: the stand-in for the driver's library cannot be built")
-	}
+	needtest.Program(t, "gcc")
 	mod, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
 	if err != nil {
 		t.Fatal(err)
