@@ -21,6 +21,9 @@ type TransferSpec struct {
 	Force     bool     // delete although it is more than half of what is there
 	Verify    bool     // re-read everything on both sides
 	Checksum  bool     // distrust size and time
+	Include   []string // patterns as in .gitignore that win over the ignore files
+	Exclude   []string // likewise; Include wins over these
+	Manifest  string   // with Verify: a file for sha256sum -c, written once all is proven; "" for none
 	Shown     []string // with Delete: the paths that the person saw go. StartTransfer removes no other
 }
 
@@ -40,7 +43,7 @@ func (s *Session) spec(t TransferSpec) (sync.Spec, error) {
 	}
 	return sync.Spec{
 		Direction: t.Direction, Local: local, Remote: t.Remote,
-		Delete: t.Delete, Force: t.Force, Verify: t.Verify, Checksum: t.Checksum, Hashes: s.f.hashes, Now: s.f.opt.Now,
+		Delete: t.Delete, Force: t.Force, Verify: t.Verify, Checksum: t.Checksum, Include: t.Include, Exclude: t.Exclude, Hashes: s.f.hashes, Now: s.f.opt.Now,
 	}, nil
 }
 
@@ -82,7 +85,12 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 		}
 	}
 	var res *sync.Result
+	proof := manifestFile{path: t.Manifest}
+	defer proof.drop()
 	err = s.again(ctx, func() error {
+		if err := proof.begin(&spec); err != nil {
+			return err
+		}
 		tr, err := s.openTransport(ctx)
 		if err != nil {
 			return err
@@ -94,6 +102,9 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 		served(tr, err)
 		return orCut(tr, err)
 	})
+	if err == nil && res.Verified {
+		err = proof.keep()
+	}
 	if err == nil && !s.f.opt.Live {
 		_, _, _ = s.connected(ctx) // a command looks at the instance meanwhile; the meter wants what it found
 	}

@@ -63,6 +63,9 @@ func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command
 	f.BoolVar(&spec.Force, "force", false, "delete although it is most of what is there; with --delete")
 	f.BoolVar(&spec.Verify, "verify", false, "read every file again on both sides and compare SHA-256")
 	f.BoolVar(&spec.Checksum, "checksum", false, "find what differs by SHA-256, not by size and time")
+	f.StringVar(&spec.Manifest, "manifest", "", "with --verify: write `FILE` here, which sha256sum -c reads in the destination")
+	f.StringArrayVar(&spec.Include, "include", nil, "take what `PATTERN`, as in .gitignore, names, whatever the ignore files say")
+	f.StringArrayVar(&spec.Exclude, "exclude", nil, "leave out what `PATTERN`, as in .gitignore, names")
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 && len(args) != 3 {
 			return badUsage("%s takes NAME alone, or NAME SRC DST", d)
@@ -88,6 +91,10 @@ func (a *app) transferCommand(d sync.Direction, c *cobra.Command) *cobra.Command
 			return badUsage("--events is for what runs; --dry-run --json prints the plan")
 		case *watch && (*dry || spec.Verify || spec.Checksum):
 			return badUsage("--watch does not go with --dry-run, --verify or --checksum")
+		case *watch && len(spec.Include)+len(spec.Exclude) > 0:
+			return badUsage("--watch does not go with --include or --exclude: write the patterns into .rentopignore, which it follows")
+		case spec.Manifest != "" && (!spec.Verify || *dry):
+			return badUsage("--manifest goes with --verify: it says what was read again")
 		case *watch && spec.Delete && d == sync.Pull:
 			return badUsage("pull --watch deletes nothing")
 		case !*watch && (cmd.Flags().Changed("interval") || cmd.Flags().Changed("settle")):
