@@ -228,15 +228,54 @@ func (c *Client) entries(k *call, emit func(tree.Entry) error, problem func(stri
 // Stat is List for these paths only; those that are not there are left out.
 func (c *Client) Stat(ctx context.Context, root string, paths []string, emit func(tree.Entry) error) error {
 	return c.do(ctx, svcStat, appendString(nil, root), nil, func(k *call) error {
-		return c.asking(k, paths, func() error { return c.entries(k, emit, nil, nil) })
+		return c.asking(k, whatPaths, len(paths), pathsOf(paths), func() error { return c.entries(k, emit, nil, nil) })
 	})
 }
 
-// asking sends paths while the answers come.
-func (c *Client) asking(k *call, paths []string, answers func() error) error {
+// Hash reads files on the instance and reports their SHA-256 in the order of paths.
+func (c *Client) Hash(ctx context.Context, root string, paths []string, done func(path string, sum []byte, err error)) error {
+	return c.do(ctx, svcHash, appendString(nil, root), nil, func(k *call) error {
+		return c.asking(k, whatPaths, len(paths), pathsOf(paths), func() error {
+			return c.answers(k, whatSums, len(paths), func(d *decoder, i int) {
+				err := d.error()
+				var sum []byte
+				if err == nil {
+					sum = d.bytes(sha256.Size)
+				}
+				if d.err == nil {
+					done(paths[i], sum, err)
+				}
+			})
+		})
+	})
+}
+
+// Apply carries out items, none of them a Send, in their order.
+func (c *Client) Apply(ctx context.Context, root string, items []Item, done func(Item, error)) error {
+	add := func(f *front, b []byte, i int) []byte { return f.appendItem(b, &items[i]) }
+	return c.do(ctx, svcApply, appendString(nil, root), nil, func(k *call) error {
+		return c.asking(k, whatItems, len(items), add, func() error {
+			return c.answers(k, whatDone, len(items), func(d *decoder, i int) {
+				if err := d.error(); d.err == nil {
+					done(items[i], err)
+				}
+			})
+		})
+	})
+}
+
+// adding appends the i-th thing that is asked for.
+type adding func(f *front, b []byte, i int) []byte
+
+func pathsOf(paths []string) adding {
+	return func(f *front, b []byte, i int) []byte { return f.append(b, paths[i]) }
+}
+
+// asking sends n things in lists of kind what while the answers come.
+func (c *Client) asking(k *call, what byte, n int, add adding, answers func() error) error {
 	asked := make(chan error, 1)
 	go func() {
-		err := c.ask(k, paths)
+		err := c.ask(k, what, n, add)
 		if err != nil {
 			k.cancel(err)
 		}
@@ -252,12 +291,12 @@ func (c *Client) asking(k *call, paths []string, answers func() error) error {
 	return err
 }
 
-func (c *Client) ask(k *call, paths []string) error {
+func (c *Client) ask(k *call, what byte, n int, add adding) error {
 	var b []byte
 	var f front
-	for i, p := range paths {
-		if b = f.append(b, p); len(b) >= goodList || i == len(paths)-1 {
-			if err := k.send(whatPaths, packList(c.codec, b)); err != nil {
+	for i := range n {
+		if b = add(&f, b, i); len(b) >= goodList || i == n-1 {
+			if err := k.send(what, packList(c.codec, b)); err != nil {
 				return err
 			}
 			b, f = b[:0], front{}
@@ -266,107 +305,24 @@ func (c *Client) ask(k *call, paths []string) error {
 	return k.sendEnd(nil)
 }
 
-// Hash reads files on the instance and reports their SHA-256 in the order of paths.
-func (c *Client) Hash(ctx context.Context, root string, paths []string, done func(path string, sum []byte, err error)) error {
-	return c.do(ctx, svcHash, appendString(nil, root), nil, func(k *call) error {
-		next := 0
-		return c.asking(k, paths, func() error {
-			for {
-				m, err := k.recv()
-				if err == io.EOF && next == len(paths) {
-					return nil
-				}
-				if err != nil {
-					return early(err)
-				}
-				d, err := unpackList(c.codec, m.body)
-				if err != nil {
-					return err
-				}
-				k.release(m.size())
-				m.free()
-				for len(d.b) > 0 {
-					herr := d.error()
-					var sum []byte
-					if herr == nil {
-						sum = d.bytes(sha256.Size)
-					}
-					if d.err != nil {
-						return d.err
-					}
-					if next >= len(paths) {
-						return broken("more sums than paths")
-					}
-					done(paths[next], sum, herr)
-					next++
-				}
+// answers has one read each of the n answers, which come in lists of kind what.
+func (c *Client) answers(k *call, what byte, n int, one func(d *decoder, i int)) error {
+	next := 0
+	err := k.eachList(c.codec, what, func(d *decoder) error {
+		for ; len(d.b) > 0; next++ {
+			if next == n {
+				return broken("more answers than were asked for")
 			}
-		})
+			if one(d, next); d.err != nil {
+				return d.err
+			}
+		}
+		return nil
 	})
-}
-
-// Apply carries out items, none of them a Send, in their order.
-func (c *Client) Apply(ctx context.Context, root string, items []Item, done func(Item, error)) error {
-	return c.do(ctx, svcApply, appendString(nil, root), nil, func(k *call) error {
-		sent := make(chan error, 1)
-		go func() {
-			err := c.items(k, items)
-			if err != nil {
-				k.cancel(err)
-			}
-			sent <- err
-		}()
-		next := 0
-		err := func() error {
-			for {
-				m, err := k.recv()
-				if err == io.EOF && next == len(items) {
-					return nil
-				}
-				if err != nil {
-					return early(err)
-				}
-				d, err := unpackList(c.codec, m.body)
-				if err != nil {
-					return err
-				}
-				k.release(m.size())
-				m.free()
-				for len(d.b) > 0 {
-					aerr := d.error()
-					if d.err != nil {
-						return d.err
-					}
-					if next >= len(items) {
-						return broken("more answers than items")
-					}
-					done(items[next], aerr)
-					next++
-				}
-			}
-		}()
-		if err != nil {
-			k.cancel(err)
-		}
-		if serr := <-sent; err == nil {
-			err = serr
-		}
-		return err
-	})
-}
-
-func (c *Client) items(k *call, items []Item) error {
-	var b []byte
-	var f front
-	for i := range items {
-		if b = f.appendItem(b, &items[i]); len(b) >= goodList || i == len(items)-1 {
-			if err := k.send(whatItems, packList(c.codec, b)); err != nil {
-				return err
-			}
-			b, f = b[:0], front{}
-		}
+	if err == nil && next < n {
+		err = early(io.EOF)
 	}
-	return k.sendEnd(nil)
+	return err
 }
 
 // Space is the room, in bytes, of the file system that holds root, or of its

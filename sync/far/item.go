@@ -2,6 +2,7 @@ package far
 
 import (
 	"encoding/binary"
+	"io"
 
 	"rentop/sync/codec"
 	"rentop/sync/tree"
@@ -101,4 +102,30 @@ func unpackList(c *codec.Codec, b []byte) (*decoder, error) {
 		return nil, broken("%v", err)
 	}
 	return &decoder{b: raw}, nil
+}
+
+// eachList calls do with every list of kind what that the other side sends, until
+// its end.
+func (k *call) eachList(c *codec.Codec, what byte, do func(d *decoder) error) error {
+	for {
+		m, err := k.recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if m.what != what {
+			return broken("a message of kind %d among lists of kind %d", m.what, what)
+		}
+		d, err := unpackList(c, m.body)
+		if err != nil {
+			return err
+		}
+		k.release(m.size())
+		m.free()
+		if err := do(d); err != nil {
+			return err
+		}
+	}
 }

@@ -131,23 +131,7 @@ func (s *server) list(k *call, root string, d *decoder) error {
 
 // eachPath calls do with every path that the client sends.
 func (s *server) eachPath(k *call, do func(string) error) error {
-	for {
-		m, err := k.recv()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if m.what != whatPaths {
-			return broken("a message of kind %d among paths", m.what)
-		}
-		d, err := unpackList(s.codec, m.body)
-		if err != nil {
-			return err
-		}
-		k.release(m.size())
-		m.free()
+	return k.eachList(s.codec, whatPaths, func(d *decoder) error {
 		for f := (front{}); len(d.b) > 0; {
 			p := f.path(d)
 			if d.err != nil {
@@ -157,7 +141,8 @@ func (s *server) eachPath(k *call, do func(string) error) error {
 				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // stat answers the states of single paths; a symlink on the way is followed as
@@ -330,44 +315,28 @@ func (s *server) apply(k *call, root string) error {
 		defer p.Close()
 		do, settle = p.apply, p.settle
 	}
-	for {
-		m, err := k.recv()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if m.what != whatItems {
-			return broken("a message of kind %d among items", m.what)
-		}
-		d, err := unpackList(s.codec, m.body)
-		if err != nil {
-			return err
-		}
-		k.release(m.size())
-		m.free()
+	return k.eachList(s.codec, whatItems, func(d *decoder) error {
 		var out []byte
+		tell := func() error {
+			settle()
+			err := k.send(whatDone, packList(s.codec, out))
+			out = out[:0]
+			return err
+		}
 		for f := (front{}); len(d.b) > 0; {
 			it := f.item(d)
 			if d.err != nil {
 				return d.err
 			}
-			out = appendError(out, do(&it))
-			if len(out) >= goodList {
-				settle()
-				if err := k.send(whatDone, packList(s.codec, out)); err != nil {
+			if out = appendError(out, do(&it)); len(out) >= goodList {
+				if err := tell(); err != nil {
 					return err
 				}
-				out = out[:0]
 			}
 		}
 		if len(out) == 0 {
-			continue
+			return nil
 		}
-		settle()
-		if err := k.send(whatDone, packList(s.codec, out)); err != nil {
-			return err
-		}
-	}
+		return tell()
+	})
 }
