@@ -72,7 +72,7 @@ func New(first io.ReadWriteCloser, o Options) *Carrier {
 	}
 	l := &Carrier{o: o}
 	l.life, l.stop = context.WithCancel(context.Background())
-	l.out.init(o.Now)
+	l.out.init()
 	l.in.init()
 	l.meter.init(o.Now())
 	l.Add(first)

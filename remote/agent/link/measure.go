@@ -32,11 +32,10 @@ type Stats struct {
 	SendRate float64       // bytes a second that the other side received lately
 	RecvRate float64       // bytes a second that came lately
 	Stripes  int
-	Sent     int64         // bytes of messages and frames, since the link began
-	Received int64         // likewise
-	Arrived  int64         // of Sent, as the other side has said
-	Queued   int           // bytes that wait to be sent
-	Waited   time.Duration // that all calls of Send together have waited for room
+	Sent     int64 // bytes of messages and frames, since the link began
+	Received int64 // likewise
+	Arrived  int64 // of Sent, as the other side has said
+	Queued   int   // bytes that wait to be sent
 }
 
 type meter struct {
@@ -272,7 +271,7 @@ func (l *Carrier) Stats() Stats {
 	}
 	m.mu.Unlock()
 	l.out.mu.Lock()
-	s.Sent, s.Queued, s.Waited = l.out.sent, l.out.bytes, l.out.waited
+	s.Sent, s.Queued = l.out.sent, l.out.bytes
 	l.out.mu.Unlock()
 	return s
 }

@@ -7,7 +7,6 @@ package link
 import (
 	"fmt"
 	"sync"
-	"time"
 )
 
 // queueAhead is how much may wait per stripe, with one more for all: enough to
@@ -23,8 +22,6 @@ type chunk struct {
 func (c chunk) bytes() []byte { return c.buf[:c.n] }
 
 type outbox struct {
-	now func() time.Time
-
 	turn sync.Mutex // held by the Send whose frames are numbered; locked before mu
 
 	mu      sync.Mutex // guards the fields below
@@ -37,14 +34,10 @@ type outbox struct {
 	partial bool // a message is queued in part: its rest comes, also while closing
 	closing bool
 	err     error
-	sent    int64         // bytes handed to stripes
-	limit   int64         // bytes that may be under way; 0: as many as the stripes take
-	arrived int64         // bytes that the other side has confirmed
-	waited  time.Duration // that Sends have waited for room
+	sent    int64 // bytes handed to stripes
 }
 
-func (o *outbox) init(now func() time.Time) {
-	o.now = now
+func (o *outbox) init() {
 	o.room.L, o.work.L = &o.mu, &o.mu
 }
 
@@ -150,14 +143,9 @@ func (o *outbox) append(c chunk) {
 // wait returns when there is room, or the reason why there will be none; it needs
 // mu.
 func (o *outbox) wait() error {
-	if !o.full() {
-		return o.over()
-	}
-	began := o.now()
 	for o.full() && o.over() == nil {
 		o.room.Wait()
 	}
-	o.waited += o.now().Sub(began)
 	return o.over()
 }
 
@@ -182,7 +170,7 @@ func (o *outbox) take(s *stripe) (control []byte, c chunk, bye bool, err error) 
 		}
 		control, s.control = s.control, nil
 		switch {
-		case len(o.queue) > 0 && (o.limit == 0 || o.sent-o.arrived < o.limit):
+		case len(o.queue) > 0:
 			c = o.queue[0]
 			o.queue[0] = chunk{}
 			if o.queue = o.queue[1:]; len(o.queue) == 0 {
