@@ -36,9 +36,6 @@ type Hello struct {
 	Oldest, Version int
 	Program         string // the file that runs, on the helper's side
 	Join            string // the socket at which further stripes join; "" where none can
-	Features        []string
-	Procs           int    // GOMAXPROCS
-	Page            int    // the machine's page size in bytes
 	Error           string // why the helper cannot serve; "" where it can
 }
 
@@ -58,9 +55,6 @@ func (h Hello) Write(w io.Writer) error {
 	line("version", strconv.Itoa(h.Version))
 	line("program", h.Program)
 	line("join", h.Join)
-	line("features", strings.Join(h.Features, ","))
-	line("procs", strconv.Itoa(h.Procs))
-	line("page", strconv.Itoa(h.Page))
 	line("error", h.Error)
 	out := b.Bytes()
 	if len(out) > maxLength {
@@ -120,12 +114,6 @@ func parse(text string) (h Hello, err error) {
 			h.Program = value
 		case "join":
 			h.Join = value
-		case "features":
-			h.Features = strings.Split(value, ",")
-		case "procs":
-			number(&h.Procs)
-		case "page":
-			number(&h.Page)
 		case "error":
 			h.Error = value
 		}

@@ -101,7 +101,6 @@ func serve(ctx context.Context, name string, services map[string]Service) error 
 	first := stdio()
 	run, known := services[name]
 	h := hello.New()
-	h.Procs, h.Page = runtime.GOMAXPROCS(0), os.Getpagesize()
 	h.Program, _ = os.Executable()
 	if !known {
 		h.Error = fmt.Sprintf("no service is called %q; there are %s", name, strings.Join(names(services), ", "))
