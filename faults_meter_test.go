@@ -85,10 +85,11 @@ func (r *rig) tell(now time.Time, list []told) {
 		r.t.Fatal(err)
 	}
 	defer l.Close()
-	uid, err := l.Ensure(r.t.Context(), "box")
+	uids, err := l.Ensure(r.t.Context(), "box")
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	uid := uids["box"]
 	for _, x := range list {
 		if x.started > 0 {
 			x.o.StartedAt = now.Add(-x.started)
@@ -140,10 +141,11 @@ func TestFaultsMeterKilled9(t *testing.T) {
 	if err := l.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	uid, err := l.Ensure(t.Context(), "box")
+	uids, err := l.Ensure(t.Context(), "box")
 	if err != nil {
 		t.Fatal(err)
 	}
+	uid := uids["box"]
 	// A rate from now on and two readings, a measured time apart.
 	read := func() (int64, time.Time) {
 		before := time.Now()

@@ -168,16 +168,13 @@ func (f *Fleet) follow() error {
 	if err != nil {
 		return err
 	}
-	uids := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(file.Instance)) {
-		uid, err := f.ledger.Ensure(f.ctx, name)
-		if err != nil {
-			return err
-		}
-		if err := f.recordPlan(uid, file.Instance[name]); err != nil {
-			return err
-		}
-		uids[name] = uid
+	names := slices.Sorted(maps.Keys(file.Instance))
+	uids, err := f.ledger.Ensure(f.ctx, names...)
+	if err != nil {
+		return err
+	}
+	if err := f.recordPlans(names, uids, file.Instance); err != nil {
+		return err
 	}
 	f.mu.Lock()
 	var ended []*Session

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -90,25 +89,29 @@ func (f *Fleet) updateThen(change func([]byte) ([]byte, error), then func() erro
 
 func sameConfig(a, b config.Instance) bool { return reflect.DeepEqual(a, b) }
 
-// recordPlan writes how an instance is billed to the ledger where that changed:
+// recordPlans writes how instances are billed to the ledger where that changed:
 // what was billed before stays billed as it was.
-func (f *Fleet) recordPlan(uid string, in config.Instance) error {
-	plan, err := in.Plan()
-	if err != nil {
-		return fmt.Errorf("instance %s: %w", in.Name, err)
-	}
-	last, err := f.ledger.Events(f.ctx, ledger.Filter{Instance: uid, Kinds: []ledger.Kind{ledger.PlanSet}})
+func (f *Fleet) recordPlans(names []string, uids map[string]string, all map[string]config.Instance) error {
+	written, err := f.ledger.Events(f.ctx, ledger.Filter{Kinds: []ledger.Kind{ledger.PlanSet}})
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(ledger.PlanDataOf(plan))
-	if err != nil {
-		return err
+	last := map[string]string{} // by uid
+	for _, e := range written {
+		last[e.Instance] = string(e.Data)
 	}
-	if n := len(last); n > 0 && string(last[n-1].Data) == string(data) {
-		return nil
+	var changed []ledger.Event
+	for _, name := range names {
+		plan, err := all[name].Plan()
+		if err != nil {
+			return fmt.Errorf("instance %s: %w", name, err)
+		}
+		e := ledger.NewEvent(ledger.PlanSet, uids[name], "user", ledger.PlanDataOf(plan))
+		if string(e.Data) != last[e.Instance] {
+			changed = append(changed, e)
+		}
 	}
-	_, err = f.ledger.Append(f.ctx, ledger.NewEvent(ledger.PlanSet, uid, "user", ledger.PlanDataOf(plan)))
+	_, err = f.ledger.Append(f.ctx, changed...)
 	return err
 }
 

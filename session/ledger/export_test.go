@@ -19,12 +19,12 @@ func costly(t *testing.T, now time.Time, name string, events ...Event) *Ledger {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	uid, err := l.Ensure(t.Context(), name)
+	uids, err := l.Ensure(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range events {
-		events[n].Instance = uid
+		events[n].Instance = uids[name]
 	}
 	if _, err := l.Append(t.Context(), events...); err != nil {
 		t.Fatal(err)

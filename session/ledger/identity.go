@@ -74,31 +74,52 @@ func active(list []Instance, name string) (Instance, bool) {
 	return list[n], true
 }
 
-// Ensure gives the uid of the active instance with that name, and adds one where
-// there is none. Two rentops that ask at once get the same.
-func (l *Ledger) Ensure(ctx context.Context, name string) (uid string, err error) {
-	if name == "" {
-		return "", errors.New("an instance without a name cannot enter the ledger")
+// Ensure gives the uids of the active instances with those names, and adds those
+// that there are none of. Two rentops that ask at once get the same. It writes, and
+// waits for others that do, only where one is new.
+func (l *Ledger) Ensure(ctx context.Context, names ...string) (uids map[string]string, err error) {
+	if slices.Contains(names, "") {
+		return nil, errors.New("an instance without a name cannot enter the ledger")
+	}
+	uids = make(map[string]string, len(names))
+	find := func(list []Instance) {
+		for _, name := range names {
+			if i, ok := active(list, name); ok {
+				uids[name] = i.UID
+			}
+		}
+	}
+	list, err := l.Instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	find(list)
+	if !slices.ContainsFunc(names, func(name string) bool { return uids[name] == "" }) {
+		return uids, nil
 	}
 	err = l.write(ctx, func(tx *sql.Tx) error {
 		list, err := l.instances(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if i, ok := active(list, name); ok {
-			uid = i.UID
-			return nil
+		find(list)
+		var added []Event
+		for _, name := range names {
+			if uids[name] != "" {
+				continue
+			}
+			if uids[name], err = l.newUID(); err != nil {
+				return err
+			}
+			added = append(added, NewEvent(Added, uids[name], "rentop", Identity{Name: name}))
 		}
-		if uid, err = l.newUID(); err != nil {
-			return err
-		}
-		_, err = l.insert(ctx, tx, []Event{NewEvent(Added, uid, "rentop", Identity{Name: name})})
+		_, err = l.insert(ctx, tx, added)
 		return err
 	})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return uid, nil
+	return uids, nil
 }
 
 // Rename gives the active instance from the name to. Its record stays one.

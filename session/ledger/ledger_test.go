@@ -122,11 +122,11 @@ func TestIdentity(t *testing.T) {
 	l := open(t, filepath.Join(t.TempDir(), "ledger.db"))
 	ensure := func(name string) string {
 		t.Helper()
-		uid, err := l.Ensure(ctx, name)
+		uids, err := l.Ensure(ctx, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return uid
+		return uids[name]
 	}
 	a := ensure("a")
 	if again := ensure("a"); again != a || a == "" {
@@ -173,7 +173,8 @@ func TestEnsureAtOnce(t *testing.T) {
 				return
 			}
 			defer l.Close()
-			uids[i], errs[i] = l.Ensure(context.Background(), "a")
+			got, err := l.Ensure(context.Background(), "b", "a")
+			uids[i], errs[i] = got["a"]+got["b"], err
 		})
 	}
 	wg.Wait()
