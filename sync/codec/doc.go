@@ -39,6 +39,6 @@
 // levels, and sorting 19 %. Passing the block before as a dictionary was left out: it makes klauspost's
 // encoder build its tables anew for each block.
 //
-// bf16 weights leave 66 % where zstd finds nothing, fp16 84 %, fp32 83 %, at 500 MB/s
+// bf16 weights leave 66 % where zstd leaves 78 to 100, fp16 84 %, fp32 83 %, at 500 MB/s
 // and more. Looking at noise costs 20 to 40 µs a MiB.
 package codec
