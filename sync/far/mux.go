@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"rentop/remote/agent/link"
@@ -43,10 +42,8 @@ const (
 
 // conn is a link shared by calls.
 type conn struct {
-	l      link.Link
-	serve  func(*call) // the server's; nil on the client
-	sent   atomic.Int64
-	recved atomic.Int64
+	l     link.Link
+	serve func(*call) // the server's; nil on the client
 
 	opening sync.Mutex // held while an open is sent, so that calls are opened in order
 
@@ -154,7 +151,6 @@ func (c *conn) read(ctx context.Context) error {
 }
 
 func (c *conn) dispatch(ctx context.Context, m link.Message) error {
-	c.recved.Add(int64(len(m.Payload)))
 	if len(m.Payload) < idSize {
 		return broken("a message of %d bytes", len(m.Payload))
 	}
@@ -327,7 +323,6 @@ func (k *call) send(what byte, parts ...[]byte) error {
 		k.c.end(err)
 		return err
 	}
-	k.c.sent.Add(n)
 	if k.wire != nil {
 		k.wire(n)
 	}
