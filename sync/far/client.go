@@ -103,12 +103,13 @@ func (c *Client) Resolve(ctx context.Context, p string) (abs string, e tree.Entr
 			return broken("a path that is not absolute")
 		}
 		e.Path = path.Base(abs)
-		return finished(k, func() error {
-			if !there {
-				return &fs.PathError{Op: "stat", Path: abs, Err: fs.ErrNotExist}
-			}
-			return nil
-		})
+		if err := finished(k); err != nil {
+			return err
+		}
+		if !there {
+			return &fs.PathError{Op: "stat", Path: abs, Err: fs.ErrNotExist}
+		}
+		return nil
 	})
 	return abs, e, err
 }
@@ -122,15 +123,15 @@ func early(err error) error {
 }
 
 // finished waits for the other side's end.
-func finished(k *call, then func() error) error {
+func finished(k *call) error {
 	m, err := k.recv()
-	if err == nil {
+	switch err {
+	case nil:
 		return broken("a message of kind %d after an answer's last", m.what)
+	case io.EOF:
+		return nil
 	}
-	if err != io.EOF {
-		return err
-	}
-	return then()
+	return err
 }
 
 // Walk is what a listing leaves out, and who hears of what it cannot read.

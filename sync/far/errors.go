@@ -70,6 +70,7 @@ const maxErrorText = 1 << 10
 
 var (
 	errChanged = &Error{Class: Changed, Text: "changed while it was being read", Here: true}
+	errGrown   = &Error{Class: Changed, Text: "is much larger by now than it was when listed", Here: true}
 	errDiffers = &Error{Class: Differs, Text: "arrived with another SHA-256 than it was sent with", Here: true}
 	errFolder  = &Error{Class: IsFolder, Text: "a folder is in its place", Here: true}
 )

@@ -62,6 +62,18 @@ type driver interface {
 }
 
 func newFlow(o Options) *flow {
+	nobody := func(int64) {}
+	for _, hears := range []*func(int64){&o.Content, &o.Reused, &o.Kept, &o.Reading, &o.Wire} {
+		if *hears == nil {
+			*hears = nobody
+		}
+	}
+	if o.Current == nil {
+		o.Current = func(string) {}
+	}
+	if o.Done == nil {
+		o.Done = func(Item, error) {}
+	}
 	return &flow{o: o, pending: map[uint32]*underway{}, settled: make(chan struct{}, 1)}
 }
 
@@ -282,7 +294,7 @@ func (f *flow) finish(index uint32, is *source, err error) bool {
 		f.again = append(f.again, u)
 	}
 	f.mu.Unlock()
-	if !retry && f.o.Done != nil {
+	if !retry {
 		it := u.it
 		if err == nil && it.Op == Send && !u.linked {
 			it.Entry.Size, it.Entry.ModTime, it.Entry.SHA256 = u.is.size, u.is.time, hex.EncodeToString(u.is.sum[:])
@@ -295,12 +307,13 @@ func (f *flow) finish(index uint32, is *source, err error) bool {
 	return true
 }
 
-// pathOf is for showing what is under way.
-func (f *flow) pathOf(index uint32) string {
+// current shows what is under way.
+func (f *flow) current(index uint32) {
+	path := ""
 	if u, ok := f.find(index); ok {
-		return u.it.Entry.Path
+		path = u.it.Entry.Path
 	}
-	return ""
+	f.o.Current(path)
 }
 
 // overBy is the reason for which a call ended, rather than what followed from it.

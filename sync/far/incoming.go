@@ -10,10 +10,7 @@ import (
 	"rentop/sync/codec"
 )
 
-// This file writes one large file: beside its destination, from blocks that come
-// and ranges of what is there. A file of partFrom or more keeps its unfinished
-// part under a name of its own; the next run compares it block by block, so that no
-// length and no journal is trusted.
+// This file takes the messages of large files and hands each to its file's writer.
 
 // incoming is a large file on its way.
 type incoming struct {

@@ -63,14 +63,6 @@ func (f *front) item(d *decoder) Item {
 	return it
 }
 
-func (d *decoder) checkPath(p string) {
-	if d.err == nil {
-		if err := tree.CheckPath(p); err != nil {
-			d.fail(err.Error())
-		}
-	}
-}
-
 // maxList bounds a list of paths, entries or items in one message, unpacked.
 const (
 	maxList  = 1 << 20

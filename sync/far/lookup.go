@@ -1,6 +1,7 @@
 package far
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -154,24 +155,14 @@ func (s *server) stat(k *call, root string) error {
 	}
 	defer p.Close()
 	l := &lister{s: s, k: k}
-	var d *folder
-	defer func() {
-		if d != nil {
-			d.put()
-		}
-	}()
+	near := nearby{p: p}
+	defer near.close()
 	err = s.eachPath(k, func(name string) error {
-		dir, base := path.Split(name)
-		if dir = path.Clean(dir); d == nil || d.dir != dir {
-			if d != nil {
-				d.put()
-			}
-			if d, err = p.folder(dir); err != nil {
-				d = nil
-				return nil // what is not there is left out
-			}
+		d, err := near.folder(path.Dir(name))
+		if err != nil {
+			return nil // what is not there is left out
 		}
-		e, err := d.entry(base, name)
+		e, err := d.entry(path.Base(name), name)
 		if err != nil {
 			return nil
 		}
@@ -288,14 +279,14 @@ func (p *place) openSource(name string) (*os.File, fs.FileInfo, error) {
 	defer d.put()
 	f, err := d.read(base)
 	if err != nil {
-		if m, lerr := d.lstat(base); lerr == nil && !m.IsRegular() {
-			err = &Error{Class: Changed, Text: "is a " + tree.TypeName(m) + " by now", Here: true}
+		if m, lerr := d.lstat(base); lerr == nil {
+			err = cmp.Or(regular(m), err)
 		}
 		return nil, nil, err
 	}
 	fi, err := f.Stat()
 	if err == nil {
-		err = regular(fi)
+		err = regular(fi.Mode())
 	}
 	if err != nil {
 		f.Close()

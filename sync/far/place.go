@@ -100,6 +100,31 @@ func (p *place) folder(dir string) (*folder, error) {
 	return f, nil
 }
 
+// nearby asks a place for one folder after the other; names next to each other
+// mostly lie in the same.
+type nearby struct {
+	p *place
+	d *folder
+}
+
+// folder is good until the next is asked for.
+func (n *nearby) folder(dir string) (*folder, error) {
+	if n.d != nil && n.d.dir == dir {
+		return n.d, nil
+	}
+	n.close()
+	d, err := n.p.folder(dir)
+	n.d = d
+	return d, err
+}
+
+func (n *nearby) close() {
+	if n.d != nil {
+		n.d.put()
+		n.d = nil
+	}
+}
+
 // forget closes all folders once nobody uses them: one may be another by now.
 func (p *place) forget() {
 	p.mu.Lock()
@@ -143,8 +168,8 @@ func (f *folder) move(tmp, name string) error {
 }
 
 // regular refuses all but regular files.
-func regular(fi fs.FileInfo) error {
-	if m := fi.Mode(); !m.IsRegular() {
+func regular(m fs.FileMode) error {
+	if !m.IsRegular() {
 		return &Error{Class: Changed, Text: "is a " + tree.TypeName(m) + " by now", Here: true}
 	}
 	return nil

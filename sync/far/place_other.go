@@ -43,7 +43,7 @@ func (h handle) read(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := regular(fi); err != nil {
+	if err := regular(fi.Mode()); err != nil {
 		return nil, err
 	}
 	return h.own.Open(name)

@@ -1,6 +1,7 @@
 package far
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"io/fs"
@@ -36,23 +37,12 @@ func (c *Client) Pull(ctx context.Context, root, dst string, items <-chan Item, 
 			}
 			f.finish(index, &is, err)
 		}
-		if o.Content != nil {
-			r.content = o.Content
-		}
-		if o.Reused != nil {
-			r.reused = o.Reused
-		}
-		if o.Kept != nil {
-			r.kept = o.Kept
-		}
-		if o.Current != nil {
-			r.current = func(index uint32) { o.Current(f.pathOf(index)) }
-		}
+		r.content, r.reused, r.kept, r.current = f.o.Content, f.o.Reused, f.o.Kept, f.current
 		received := make(chan error, 1)
 		go func() {
 			err := r.run()
 			p.settle()
-			k.cancel(errOr(err, errEarly)) // after all that was asked for it ends nothing
+			k.cancel(cmp.Or(err, errEarly)) // after all that was asked for it ends nothing
 			received <- err
 		}()
 		err := f.run(k, items, d)
@@ -142,10 +132,7 @@ func (p *pulling) last(func() bool) error { return nil }
 
 // stop tells the server that a file is not wanted any more.
 func (p *pulling) stop(index uint32, err error) {
-	l := doneList{}
-	l.more = make(chan struct{}, 1)
-	l.add(index, err)
-	if err := p.k.send(msgDone, packList(p.c.codec, l.b)); err != nil {
+	if err := p.k.send(msgDone, packList(p.c.codec, appendDone(nil, index, err))); err != nil {
 		p.k.cancel(err)
 	}
 }

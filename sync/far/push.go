@@ -1,7 +1,9 @@
 package far
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"io"
 
 	"rentop/sync/delta"
@@ -25,21 +27,7 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 		s.named = true
 		s.read = f.readAs
 		s.failed = func(index uint32, err error) { f.finish(index, nil, err) }
-		if o.Content != nil {
-			s.content = o.Content
-		}
-		if o.Reading != nil {
-			s.reading = o.Reading
-		}
-		if o.Reused != nil {
-			s.reused = o.Reused
-		}
-		if o.Kept != nil {
-			s.kept = o.Kept
-		}
-		if o.Current != nil {
-			s.current = func(index uint32) { o.Current(f.pathOf(index)) }
-		}
+		s.content, s.reading, s.reused, s.kept, s.current = f.o.Content, f.o.Reading, f.o.Reused, f.o.Kept, f.current
 		s.start()
 		answered := make(chan error, 1)
 		go func() {
@@ -48,7 +36,7 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 				err = nil
 			}
 			if err != nil || !f.over() {
-				k.cancel(errOr(err, errEarly)) // after all was answered it ends nothing
+				k.cancel(cmp.Or(err, errEarly)) // after all was answered it ends nothing
 			}
 			answered <- err
 		}()
@@ -222,7 +210,7 @@ func (s *sender) signature(m frame) error {
 			return
 		}
 		for len(d.b) > 0 {
-			h.sums = append(h.sums, le64(d.b))
+			h.sums = append(h.sums, binary.LittleEndian.Uint64(d.b))
 			d.b = d.b[8:]
 		}
 	})

@@ -30,7 +30,7 @@ type sender struct {
 	reading func(n int64)                 // bytes of files were read here
 	read    func(index uint32, is source) // a file was read whole and is about to leave
 	failed  func(index uint32, err error) // a file cannot be read; it does not come
-	current func(index uint32)            // a large file's turn, or a batch\'s first
+	current func(index uint32)            // a large file's turn, or a batch's first
 	kept    func(n int64)                 // of a large file that was cut: what the receiver has
 
 	work  chan func()

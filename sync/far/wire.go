@@ -51,14 +51,10 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
+// varint is what binary.AppendVarint writes: the sign is the lowest bit.
 func (d *decoder) varint() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.fail("a number is cut or too long")
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
+	u := d.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
 }
 
 // length is a number of at most limit.
@@ -124,12 +120,16 @@ func (f *front) read(d *decoder) string {
 // path reads a path and refuses one that leaves its root.
 func (f *front) path(d *decoder) string {
 	p := f.read(d)
+	d.checkPath(p)
+	return p
+}
+
+func (d *decoder) checkPath(p string) {
 	if d.err == nil {
 		if err := tree.CheckPath(p); err != nil {
 			d.fail(err.Error())
 		}
 	}
-	return p
 }
 
 // appendTime writes a time to the nanosecond; the zero time is its own.
@@ -154,7 +154,6 @@ func (d *decoder) time() time.Time {
 }
 
 // appendMode writes a letter for the type and the permission bits.
-
 func appendMode(b []byte, m fs.FileMode) []byte {
 	t := byte('f')
 	switch {
@@ -261,8 +260,6 @@ func (f *front) entry(d *decoder) tree.Entry {
 	}
 	return e
 }
-
-func le64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
 // maxPatterns bounds a list of patterns.
 const maxPatterns = 1 << 12

@@ -1,15 +1,15 @@
 package far
 
 import (
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"time"
 )
 
-// This file is the writer of one large file, which has a goroutine of its own.
+// This file is the writer of one large file, which has a goroutine of its own. It
+// writes beside the destination, from blocks that come and ranges of what is there. A
+// file of partFrom or more keeps its unfinished part under a name of its own; the next
+// run compares it block by block, so that no length and no journal is trusted.
 
 // begin starts the writer.
 func (in *incoming) begin(size int64, t time.Time) {
@@ -86,10 +86,9 @@ func (in *incoming) drop(remove bool) {
 // open makes the file in which the content is gathered, or goes on with the part.
 func (in *incoming) open() error {
 	if in.size > in.limit {
-		return &Error{Class: Changed, Text: "is much larger by now than it was when listed", Here: true}
+		return errGrown
 	}
-	dir, _ := path.Split(in.path)
-	d, err := in.r.p.folder(path.Clean(dir))
+	d, err := in.r.p.folder(path.Dir(in.path))
 	if err != nil {
 		return err
 	}
@@ -110,20 +109,15 @@ func (in *incoming) open() error {
 			}
 			f.Close()
 		}
-		if errors.Is(err, fs.ErrPermission) || classify(errOr(err, io.EOF)).Class == Full {
-			return err
+		if err != nil {
+			if c := classify(err).Class; c == Denied || c == Full {
+				return err
+			}
 		}
 	}
 	in.name = in.r.p.temp()
 	in.f, err = d.create(in.name)
 	return err
-}
-
-func errOr(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 func (in *incoming) piece(p *piece) error {
