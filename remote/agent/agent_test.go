@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -23,65 +22,9 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"rentop/remote"
-	"rentop/remote/agent/link"
 	"rentop/remote/agent/serve"
 	"rentop/remote/sshtest"
 )
-
-// TestMain makes this test program its own helper.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		os.Exit(serve.Main(context.Background(), os.Args[1:], map[string]serve.Service{"echo": echo, "flood": flood, "sink": sink, "busy": busy}))
-	}
-	os.Exit(m.Run())
-}
-
-// echo sends back what it gets.
-func echo(_ context.Context, l link.Link) error {
-	for {
-		m, err := l.Recv()
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			err = l.Send(m.Kind, m.Payload)
-		}
-		if err != nil {
-			return err
-		}
-		m.Free()
-	}
-}
-
-// flood sends until nobody takes it.
-func flood(_ context.Context, l link.Link) error {
-	block := make([]byte, 1<<20)
-	for {
-		if err := l.Send(1, block); err != nil {
-			return err
-		}
-	}
-}
-
-// sink takes all.
-func sink(_ context.Context, l link.Link) error {
-	for {
-		m, err := l.Recv()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		m.Free()
-	}
-}
-
-// busy never looks at its link.
-func busy(context.Context, link.Link) error {
-	time.Sleep(time.Hour)
-	return nil
-}
 
 // here is this machine as an instance.
 type here struct{ remote.Local }
@@ -90,10 +33,28 @@ func (here) SFTP(context.Context) (*sftp.Client, error) { return nil, errors.New
 
 func (here) Streams(context.Context, int, int, string) []*remote.Stream { return nil }
 
-// program is this test program as the helper, compressed once for all tests.
-var program = sync.OnceValues(func() (*Binary, error) { return FromFile("/proc/self/exe") })
+// program is testdata/helper, built and compressed once for all tests: this test
+// program itself, with the race detector in it, takes a minute to compress.
+var program = sync.OnceValues(func() (*Binary, error) {
+	dir, err := os.MkdirTemp("", "helper")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "helper")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", name, "./testdata/helper")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return FromBytes(data), nil
+})
 
-// own is this program as the helper.
+// own is testdata/helper as the helper.
 func own(t testing.TB) Options {
 	t.Helper()
 	b, err := program()

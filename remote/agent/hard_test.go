@@ -57,7 +57,10 @@ func TestWhere(t *testing.T) {
 			dir := "/var/tmp/rentop-" + userID(t, srv)
 			run(t, "install", "-d", "-m", "777", dir)
 			t.Cleanup(func() { os.RemoveAll(dir) })
-			b, _ := FromFile("/proc/self/exe")
+			b, err := program()
+			if err != nil {
+				t.Fatal(err)
+			}
 			os.WriteFile(filepath.Join(dir, fileName(b)), []byte("#!/bin/sh\necho rentop-agentMALICE\n"), 0o777)
 		}, want: "/tmp/rentop-%s"},
 	} {
@@ -105,7 +108,11 @@ func run(t *testing.T, args ...string) {
 // TestNowhere: where it cannot run, the error says why, folder by folder, and
 // nothing is left.
 func TestNowhere(t *testing.T) {
-	whole, err := os.ReadFile("/proc/self/exe")
+	b, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := b.raw()
 	if err != nil {
 		t.Fatal(err)
 	}

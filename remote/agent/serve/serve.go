@@ -147,7 +147,6 @@ func serve(ctx context.Context, name string, services map[string]Service) error 
 		case <-time.After(grace):
 			return fmt.Errorf("%s was still busy when the connection ended", name)
 		case <-ctx.Done():
-			err = errors.New("ended by a signal")
 		}
 	}
 	signalled := ctx.Err() != nil
@@ -155,6 +154,7 @@ func serve(ctx context.Context, name string, services map[string]Service) error 
 	if !signalled {
 		return errors.Join(err, l.Close())
 	}
+	err = errors.New("ended by a signal") // whatever the service made of it
 	closed := make(chan struct{})
 	go func() { l.Close(); close(closed) }() // ends with the process
 	select {                                 // whoever sent the signal waits no longer
