@@ -106,13 +106,5 @@ func optional[I any](t Transport) (i I, is bool) {
 
 // MakePlan walks both sides and compares them. It changes nothing.
 func MakePlan(ctx context.Context, t Transport, s Spec, report func(Progress)) (*Plan, error) {
-	start := s.now()
-	j := &job{t: t, s: s, tr: newTracker(t, s.now, report)}
-	defer j.tr.stop()
-	p, err := j.plan(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p.took = s.now().Sub(start)
-	return p, nil
+	return (&job{t: t, s: s}).makePlan(ctx, report)
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rentop/remote/needtest"
 	"rentop/sync/tree"
@@ -95,13 +96,15 @@ func TestIgnoreAsGit(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := strings.Split(strings.TrimSuffix(string(git([]byte(strings.Join(all, "\x00")+"\x00"), "check-ignore", "-z", "--no-index", "--stdin")), "\x00"), "\x00")
-		sc, err := Scan(t.Context(), dir, ScanOptions{GitIgnore: true})
+		// as a pull from dir reads it
+		j := &job{t: Local{}, s: Spec{Direction: Pull, GitIgnore: true}, sides: sides{remote: dir}, tr: newTracker(Local{}, time.Now, nil)}
+		pulled, flat, err := j.ruledHere(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		kept := map[string]bool{}
-		for _, e := range sc.Entries {
-			kept[e.Path] = true
+		for pulled.peek() != nil {
+			kept[pulled.take().Path] = true
 		}
 		rules, walked := &tree.Rules{}, map[string]bool{}
 		if _, err := tree.Walk(t.Context(), dir, tree.Options{GitIgnore: true, Rules: rules}, func(e Entry) error { walked[e.Path] = true; return nil }); err != nil {
@@ -114,7 +117,7 @@ func TestIgnoreAsGit(t *testing.T) {
 			if ignored := slices.Contains(want, p); ignored == kept[p] {
 				t.Errorf("seed %d: %q (dir %v): git ignores: %v, we keep: %v\n%s", seed, p, types[p], ignored, kept[p], rulesOf(dir, p))
 			}
-			if g, ig := sc.Ignore.Excluded(p, types[p]), slices.Contains(want, p); g != ig {
+			if g, ig := flat.Excluded(p, types[p]), slices.Contains(want, p); g != ig {
 				t.Errorf("seed %d: Excluded(%q) = %v, git %v", seed, p, g, ig)
 			}
 		}

@@ -31,8 +31,9 @@ type job struct {
 	bases      *bases      // nil: the transport has no use for them
 	foundTrash func(Entry) // hears of the destination's trash as it is met; may be nil
 
-	rules tree.Rules // of the source, where that is here
+	rules *tree.Rules // of the source, where that is here
 	blind blind
+	saw   func(Entry) // hears of the source of a push as it is walked; may be nil
 }
 
 // patience is how long large files wait, once all of the source is known, for the
@@ -77,6 +78,19 @@ func under(set map[string]bool, p string) bool {
 		}
 	}
 	return false
+}
+
+// makePlan is MakePlan.
+func (j *job) makePlan(ctx context.Context, report func(Progress)) (*Plan, error) {
+	start := j.s.now()
+	j.tr = newTracker(j.t, j.s.now, report)
+	defer j.tr.stop()
+	p, err := j.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.took = j.s.now().Sub(start)
+	return p, nil
 }
 
 // plan compares both sides.
@@ -167,6 +181,7 @@ func (j *job) feeds(ctx context.Context, o *Options) (src, dst *feed, err error)
 		return j.pullFeeds(ctx, o)
 	}
 	src, dst = sorted(nil), sorted(nil)
+	j.rules = &tree.Rules{}
 	o.Protected = func(p string, isDir bool) bool { return j.rules.Excluded(p, isDir) || j.blind.hides(p) }
 	_, streams := optional[Streamer](j.t)
 	switch {
@@ -198,10 +213,9 @@ func (j *job) feeds(ctx context.Context, o *Options) (src, dst *feed, err error)
 
 // sourceHere walks the source of a push.
 func (j *job) sourceHere(ctx context.Context, emit func(Entry) error) (err error) {
-	o := tree.Options{GitIgnore: !j.s.NoIgnore, OwnIgnore: !j.s.NoIgnore, Include: j.s.Include, Exclude: j.s.Exclude, Rules: &j.rules, Problem: j.blind.add}
-	j.ignored, err = tree.Walk(ctx, j.local, o, func(e Entry) error {
-		if tree.OursIn(e.Path) {
-			return nil
+	j.ignored, err = j.s.walkHere(ctx, j.local, "", j.rules, &j.blind, func(e Entry) error {
+		if j.saw != nil {
+			j.saw(e)
 		}
 		return emit(e)
 	})

@@ -60,24 +60,14 @@ func (l Local) Resolve(_ context.Context, p string) (string, Entry, error) {
 	return filepath.ToSlash(abs), e, nil
 }
 
-// List scans the folder.
+// List walks the folder.
 func (Local) List(ctx context.Context, root string, emit func(Entry) error) error {
-	l, err := Scan(ctx, filepath.FromSlash(root), ScanOptions{})
-	if err != nil {
-		return err
-	}
-	for _, e := range append(l.Entries, l.Litter...) {
-		if err := emit(e); err != nil {
-			return err
-		}
-	}
 	var bad []Failure
-	for _, a := range l.Skipped {
-		if a.Entry.Mode.IsDir() {
-			bad = append(bad, Failure{Path: a.Entry.Path, Err: errors.New(a.Why)})
-		} else if err := emit(a.Entry); err != nil {
-			return err
-		}
+	o := tree.Options{Problem: func(p string, _ fs.FileMode, err error) {
+		bad = append(bad, Failure{Path: p, Err: errors.New(reason(err))})
+	}}
+	if _, err := tree.Walk(ctx, filepath.FromSlash(root), o, emit); err != nil {
+		return err
 	}
 	if len(bad) > 0 {
 		return &ListError{Problems: bad}
@@ -90,13 +80,11 @@ func (Local) Stat(ctx context.Context, root string, paths []string, emit func(En
 	if _, err := os.Stat(filepath.FromSlash(root)); err != nil {
 		return err
 	}
-	s := &scan{root: filepath.FromSlash(root)}
 	for _, p := range paths {
-		fi, err := os.Lstat(filepath.Join(s.root, filepath.FromSlash(p)))
+		e, err := lookAt(filepath.FromSlash(root), p)
 		if err != nil {
 			continue
 		}
-		e, _ := s.entry(fs.FileInfoToDirEntry(fi), p)
 		if err := emit(e); err != nil {
 			return err
 		}

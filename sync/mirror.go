@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"rentop/sync/tree"
 )
 
@@ -25,14 +23,14 @@ import (
 // Mirror pushes a folder and then its changes. Its methods but Ignored are for
 // one goroutine.
 type Mirror struct {
-	spec   Spec
-	t      Transport
-	root   string // on the instance, absolute
-	known  map[string]Entry
-	below  map[string]map[string]bool // paths of known by their folder
-	ignore atomic.Pointer[tree.Ignore]
-	again  []string // changed while they were read
-	later  []string // not deleted, since something else failed
+	spec  Spec
+	t     Transport
+	root  string // on the instance, absolute
+	known map[string]Entry
+	below map[string]map[string]bool // paths of known by their folder
+	rules atomic.Pointer[tree.Rules]
+	again []string // changed while they were read
+	later []string // not deleted, since something else failed
 }
 
 // NewMirror makes one for a push of a folder. s.Verify has no meaning here.
@@ -41,15 +39,22 @@ func NewMirror(s Spec) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fi, err := os.Stat(local); err != nil || !fi.IsDir() {
-		return nil, fmt.Errorf("%w: %s is not a folder: only a folder can be kept as it is here", ErrUsage, local)
+	if err := mirrorable(local); err != nil {
+		return nil, err
 	}
 	s.Local, s.Direction, s.Verify, s.Manifest = local, Push, false, nil
 	return &Mirror{spec: s}, nil
 }
 
+func mirrorable(local string) error {
+	if fi, err := os.Stat(local); err != nil || !fi.IsDir() {
+		return fmt.Errorf("%w: %s is not a folder: only a folder can be kept as it is here", ErrUsage, local)
+	}
+	return nil
+}
+
 // Ignored says whether rules leave p out. It may be called at any time.
-func (m *Mirror) Ignored(p string, dir bool) bool { return m.ignore.Load().Excluded(p, dir) }
+func (m *Mirror) Ignored(p string, dir bool) bool { return m.rules.Load().Excluded(p, dir) }
 
 // Change is what one step did.
 type Change struct {
@@ -62,29 +67,21 @@ type Change struct {
 	Everything bool
 }
 
-// scanAll reads the folder here.
-func (m *Mirror) scanAll(ctx context.Context) (*Listing, error) {
-	o := ScanOptions{GitIgnore: !m.spec.NoIgnore, OwnIgnore: !m.spec.NoIgnore}
-	l, err := Scan(ctx, m.spec.Local, o)
-	if err == nil {
-		m.ignore.Store(l.Ignore)
-	}
-	return l, err
-}
-
 // All compares both sides over t and sends what differs; later steps use t too.
 // confirm may stop it. After the first time it removes only what this mirror had
 // put there.
 func (m *Mirror) All(ctx context.Context, t Transport, confirm func(*Plan) error, report func(Progress)) (Change, error) {
 	m.t = t
-	l, err := m.scanAll(ctx)
+	if err := mirrorable(m.spec.Local); err != nil {
+		return Change{}, err
+	}
+	var here []Entry
+	j := &job{t: t, s: m.spec, saw: func(e Entry) { here = append(here, e) }}
+	plan, err := j.makePlan(ctx, report)
 	if err != nil {
 		return Change{}, err
 	}
-	plan, err := MakePlan(ctx, t, m.spec, report)
-	if err != nil {
-		return Change{}, err
-	}
+	m.rules.Store(j.rules)
 	c := Change{Everything: true}
 	if m.known != nil {
 		plan.Deletes = slices.DeleteFunc(plan.Deletes, func(a Action) bool { _, ours := m.known[a.Entry.Path]; return !ours })
@@ -101,11 +98,11 @@ func (m *Mirror) All(ctx context.Context, t Transport, confirm func(*Plan) error
 		return c, err
 	}
 	m.known, m.below = map[string]Entry{}, map[string]map[string]bool{}
-	for _, e := range l.Entries {
+	for _, e := range here {
 		m.put(e)
 	}
 	for _, p := range m.unsure(c.Result, plan) {
-		m.drop(p) // what is there was not looked at
+		m.drop(p) // what is there was not looked at, or it cannot be sent
 	}
 	return c, nil
 }
@@ -128,14 +125,14 @@ func (m *Mirror) Some(ctx context.Context, ch Changes, report func(Progress)) (C
 		}
 	}
 	var src, dst []Entry
-	o := Options{Delete: m.spec.Delete, Force: true, IgnoreModes: runtime.GOOS == "windows", Protected: m.Ignored}
-	var skipped []Action
+	o := Options{Delete: m.spec.Delete, Force: true, IgnoreModes: runtime.GOOS == "windows"}
+	var blind blind
 	if ch.All {
-		l, err := m.scanAll(ctx)
-		if err != nil {
+		rules := &tree.Rules{}
+		if err := m.walk(ctx, "", rules, &blind, func(e Entry) { src = append(src, e) }); err != nil {
 			return Change{}, err
 		}
-		src, skipped = l.Entries, l.Skipped
+		m.rules.Store(rules)
 		for _, e := range m.known {
 			dst = append(dst, e)
 		}
@@ -143,7 +140,7 @@ func (m *Mirror) Some(ctx context.Context, ch Changes, report func(Progress)) (C
 		if _, err := os.Stat(m.spec.Local); err != nil {
 			return Change{}, err // unmounted: nothing in it was removed
 		}
-		look := looks{m: m, src: map[string]Entry{}, dst: map[string]Entry{}}
+		look := looks{m: m, src: map[string]Entry{}, dst: map[string]Entry{}, blind: &blind}
 		for _, p := range ch.Paths {
 			if err := look.path(ctx, p); err != nil {
 				return Change{}, err
@@ -154,17 +151,12 @@ func (m *Mirror) Some(ctx context.Context, ch Changes, report func(Progress)) (C
 				return Change{}, err
 			}
 		}
-		src, dst, skipped = values(look.src), values(look.dst), look.skipped
+		src, dst = values(look.src), values(look.dst)
 	}
-	blind := map[string]bool{}
-	for _, a := range skipped {
-		blind[a.Entry.Path] = true
-	}
-	if len(blind) > 0 { // what could not be read here is not deleted there
-		o.Protected = func(p string, dir bool) bool { return m.Ignored(p, dir) || under(blind, p) }
-	}
+	// what could not be read here is not deleted there
+	o.Protected = func(p string, dir bool) bool { return m.Ignored(p, dir) || blind.hides(p) }
 	plan := Compare(src, dst, o)
-	plan.Actions = append(plan.Actions, skipped...)
+	plan.Actions = append(plan.Actions, blind.skips...)
 	plan.spec, plan.local, plan.remote = m.spec, m.spec.Local, m.root
 	c := Change{Everything: ch.All}
 	if n := len(plan.Deletes); n > 0 && !m.spec.Force && 2*n > len(m.known) {
@@ -266,7 +258,7 @@ func (m *Mirror) drop(p string) {
 type looks struct {
 	m        *Mirror
 	src, dst map[string]Entry
-	skipped  []Action
+	blind    *blind
 }
 
 // theirs adds what is known of p and of all below it.
@@ -281,26 +273,16 @@ func (l *looks) theirs(p string) {
 
 // ours adds p as it is here; it says whether it is there and a folder.
 func (l *looks) ours(p string) (there, dir bool) {
-	full := filepath.Join(l.m.spec.Local, filepath.FromSlash(p))
-	fi, err := os.Lstat(full)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) && !notFolder(err) {
-			l.skipped = append(l.skipped, Action{Op: Skip, Entry: Entry{Path: p}, Why: reason(err)})
-			return true, false // not known to be gone
-		}
-		return false, false
-	}
-	s := &scan{root: l.m.spec.Local}
-	e, skip := s.entry(fs.FileInfoToDirEntry(fi), p)
-	switch skip {
-	case "":
+	e, err := lookAt(l.m.spec.Local, p)
+	switch {
+	case err == nil:
 		l.src[p] = e
-	case "gone":
+		return true, e.Mode.IsDir()
+	case errors.Is(err, fs.ErrNotExist) || notFolder(err):
 		return false, false
-	default:
-		l.skipped = append(l.skipped, Action{Op: Skip, Entry: e, Why: skip})
 	}
-	return true, fi.IsDir()
+	l.blind.add(p, 0, err)
+	return true, false // not known to be gone
 }
 
 // notFolder says that a part of the path is a file by now.
@@ -357,35 +339,17 @@ func (l *looks) tree(ctx context.Context, p string) error {
 	if _, dir := l.ours(p); !dir {
 		return nil
 	}
-	found, err := scanBelow(ctx, l.m.spec, p, l.m.ignore.Load())
-	if err != nil {
-		return err
-	}
-	for _, e := range found.Entries {
-		l.src[e.Path] = e
-	}
-	l.skipped = append(l.skipped, found.Skipped...)
-	l.m.ignore.Store(found.Ignore)
-	return nil
+	return l.m.walk(ctx, p, l.m.rules.Load(), l.blind, func(e Entry) { l.src[e.Path] = e })
 }
 
-// scanBelow lists the folder p of the tree under the rules of those above it, with
-// paths from the tree's root. Ignore has all rules.
-func scanBelow(ctx context.Context, spec Spec, p string, rules *tree.Ignore) (*Listing, error) {
-	s := &scan{root: spec.Local, o: ScanOptions{GitIgnore: !spec.NoIgnore, OwnIgnore: !spec.NoIgnore}}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(scanners)
-	s.group = g
-	g.Go(func() error { return s.dir(ctx, p, rules) })
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	slices.SortFunc(s.rules, func(a, b ruleFile) int { return strings.Compare(a.base, b.base) })
-	for _, r := range s.rules {
-		rules = rules.With(r.name, r.base, r.data)
-	}
-	s.out.Ignore = rules
-	return &s.out, nil
+// walk reads what is below the folder p here, "" for all.
+func (m *Mirror) walk(ctx context.Context, p string, rules *tree.Rules, b *blind, emit func(Entry)) error {
+	_, err := m.spec.walkHere(ctx, m.spec.Local, p, rules, b, func(e Entry) error {
+		e.Link = "" // the first of the names may not be looked at now
+		emit(e)
+		return nil
+	})
+	return err
 }
 
 func values(m map[string]Entry) []Entry {

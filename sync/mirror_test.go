@@ -237,6 +237,34 @@ func TestMirrorHolds(t *testing.T) {
 	}
 }
 
+// TestMirrorRules: what the person leaves out stays here, and a folder that comes
+// instead of another of its name brings its own rules.
+func TestMirrorRules(t *testing.T) {
+	x := newWatched(t, Spec{Delete: true, Exclude: []string{"*.tmp"}})
+	x.write("lib/"+tree.GitIgnoreFile, "data\n")
+	x.write("lib/data", "left out")
+	x.write("a.tmp", "left out")
+	x.write("a", "sent")
+	x.follow()
+	x.same()
+	if err := os.Rename(filepath.Join(x.src, "lib"), filepath.Join(t.TempDir(), "lib")); err != nil {
+		t.Fatal(err)
+	}
+	x.follow()
+	x.write("new/data", "not left out any more")
+	x.write("new/b.tmp", "left out")
+	if err := os.Rename(filepath.Join(x.src, "new"), filepath.Join(x.src, "lib")); err != nil {
+		t.Fatal(err)
+	}
+	x.follow()
+	x.same()
+	for p, there := range map[string]bool{"a": true, "a.tmp": false, "lib/data": true, "lib/b.tmp": false} {
+		if _, err := os.Stat(filepath.Join(x.dst, p)); (err == nil) != there {
+			t.Errorf("%s is there: %v", p, err == nil)
+		}
+	}
+}
+
 // TestMirrorBranch: a switch to another branch of thousands of files arrives, also
 // when events are lost on the way.
 func TestMirrorBranch(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // This file is how two listings were compared before it was a merge: in memory,
 // by maps. The merge must plan the same.
 
-// oldCompare makes the plan that turns dst into src. Both are listings as Scan and
+// oldCompare makes the plan that turns dst into src. Both are listings as a walk and
 // Transport.List give them, in any order.
 func oldCompare(src, dst []Entry, o Options) *Plan {
 	src = slices.Clone(src)

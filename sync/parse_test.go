@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -113,7 +114,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-func TestScan(t *testing.T) {
+func TestWalkHere(t *testing.T) {
 	dir := t.TempDir()
 	for _, n := range []string{"a.py", "out/model.pt", "out/keep.txt", "sub/x.log", ".git/HEAD", ".rentop-tmp-12/f", ".big.rentop-part-00"} {
 		p := filepath.Join(dir, n)
@@ -123,26 +124,32 @@ func TestScan(t *testing.T) {
 	os.WriteFile(filepath.Join(dir, tree.GitIgnoreFile), []byte("out/\n*.log\n"), 0o644)
 	os.WriteFile(filepath.Join(dir, tree.OwnIgnoreFile), []byte("!*.log\n.git\n"), 0o644)
 	os.Symlink("nowhere", filepath.Join(dir, "link"))
-	paths := func(o ScanOptions) (out []string) {
-		l, err := Scan(t.Context(), dir, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(l.Litter) != 2 {
-			t.Errorf("litter: %v", l.Litter)
-		}
-		for _, e := range l.Entries {
+	paths := func(s Spec) (out []string) {
+		_, err := s.walkHere(t.Context(), dir, "", nil, &blind{}, func(e Entry) error {
 			if e.Mode&fs.ModeSymlink != 0 && e.Target != "nowhere" {
 				t.Error(e)
 			}
 			out = append(out, e.Path)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 		return out
 	}
-	if got := paths(ScanOptions{GitIgnore: true, OwnIgnore: true}); !slices.Equal(got, []string{".gitignore", ".rentopignore", "a.py", "link", "sub", "sub/x.log"}) {
+	litter := 0
+	if err := (Local{}).List(t.Context(), dir, func(e Entry) error {
+		if tree.Ours(path.Base(e.Path)) {
+			litter++
+		}
+		return nil
+	}); litter != 2 || err != nil {
+		t.Errorf("litter: %d, %v", litter, err)
+	}
+	if got := paths(Spec{}); !slices.Equal(got, []string{".gitignore", ".rentopignore", "a.py", "link", "sub", "sub/x.log"}) {
 		t.Errorf("with rules: %q", got)
 	}
-	if got := paths(ScanOptions{}); len(got) != 11 || !slices.Contains(got, ".git/HEAD") {
+	if got := paths(Spec{NoIgnore: true}); len(got) != 11 || !slices.Contains(got, ".git/HEAD") {
 		t.Errorf("without rules: %q", got)
 	}
 }

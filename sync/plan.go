@@ -61,7 +61,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused to delete %d of %d entries: %s", len(e.Deletes), e.Have, e.Why)
 }
 
-// Compare makes the plan that turns dst into src. Both are listings as Scan and
+// Compare makes the plan that turns dst into src. Both are listings as a walk and
 // Transport.List give them, in any order.
 func Compare(src, dst []Entry, o Options) *Plan {
 	p := &Plan{}

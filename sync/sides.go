@@ -149,18 +149,6 @@ func (j *job) options() Options {
 // lookHere asks the file system of a pull's destination, which may have p under
 // another spelling.
 func (j *job) lookHere(p string) (Entry, bool) {
-	name := filepath.Join(j.local, filepath.FromSlash(p))
-	fi, err := os.Lstat(name)
-	if err != nil {
-		return Entry{}, false
-	}
-	e := Entry{Path: p, Mode: fi.Mode() & (fs.ModeType | fs.ModePerm), ModTime: fi.ModTime()}
-	switch {
-	case e.Mode.IsRegular():
-		e.Size = fi.Size()
-	case e.Mode&fs.ModeSymlink != 0:
-		to, _ := os.Readlink(name)
-		e.Target = filepath.ToSlash(to)
-	}
-	return e, true
+	e, err := lookAt(j.local, p)
+	return e, err == nil
 }

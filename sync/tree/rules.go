@@ -24,6 +24,33 @@ func (r *Rules) add(dir string, g *Ignore) {
 	r.folders[dir] = g
 }
 
+// anew forgets what the folder dir and those below it said, and gives what holds
+// there from above.
+func (r *Rules) anew(dir string) *Ignore {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for d := range r.folders {
+		if Under(d, dir) {
+			delete(r.folders, d)
+		}
+	}
+	return r.above(dir)
+}
+
+// above is what holds for p, nil where there is nothing; r.mu is held.
+func (r *Rules) above(p string) *Ignore {
+	for p != "" {
+		p = p[:max(strings.LastIndexByte(p, '/'), 0)]
+		if g, ok := r.folders[p]; ok {
+			return g
+		}
+	}
+	return nil
+}
+
 // Excluded says whether p is left out, itself or by a folder above it. p need not
 // be in the tree.
 func (r *Rules) Excluded(p string, isDir bool) bool {
@@ -32,11 +59,5 @@ func (r *Rules) Excluded(p string, isDir bool) bool {
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for dir := p; dir != ""; {
-		dir = dir[:max(strings.LastIndexByte(dir, '/'), 0)]
-		if g, ok := r.folders[dir]; ok {
-			return g.Excluded(p, isDir)
-		}
-	}
-	return false
+	return r.above(p).Excluded(p, isDir)
 }

@@ -27,6 +27,9 @@ type Options struct {
 	// over all files, and Include over Exclude. An Include that names a path
 	// ("out/best.pt") also reaches into folders that are left out, for that only.
 	Include, Exclude []string
+	// Below is a folder under the root that alone is walked, with paths from the root.
+	// Rules then has what holds above it, Include and Exclude among them.
+	Below string
 	// Rules learns the rules of each folder before anything that comes after the
 	// folder is emitted; may be nil.
 	Rules *Rules
@@ -63,8 +66,13 @@ func Walk(ctx context.Context, root string, o Options, emit func(Entry) error) (
 	defer r.close()
 	w := &walker{o: o, reader: r, emit: emit, groups: map[inode]*group{}}
 	w.work.L = &w.mu
-	top := &folder{rules: Patterns(o.Include, o.Exclude), done: make(chan struct{})}
-	o.Rules.add("", top.rules)
+	top := &folder{path: o.Below, done: make(chan struct{})}
+	if o.Below == "" {
+		top.rules = Patterns(o.Include, o.Exclude)
+		o.Rules.add("", top.rules)
+	} else {
+		top.rules = o.Rules.anew(o.Below)
+	}
 	heap.Push(&w.queue, top)
 
 	ctx, cancel := context.WithCancel(ctx)

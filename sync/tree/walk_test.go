@@ -259,6 +259,41 @@ func TestWalkRules(t *testing.T) {
 }
 
 // BenchmarkWalk compares with find over 200 000 files; `go test -bench Walk -run xxx -benchtime 3x`.
+// TestWalkBelow: a folder of a tree is walked as in the whole tree, and what it says
+// takes the place of what it said before.
+func TestWalkBelow(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		".gitignore": "*.log\n", "sub/.gitignore": "!keep.log\n*.tmp\n", "sub/a.tmp": "", "sub/keep.log": "", "sub/x.log": "",
+		"sub/deep/.gitignore": "y\n", "sub/deep/y": "", "sub/deep/z.tmp": "", "subway/s": "", "s": "",
+	} {
+		write(t, filepath.Join(root, filepath.FromSlash(name)), text)
+	}
+	rules := &Rules{}
+	o := Options{GitIgnore: true, Exclude: []string{"z*"}, Rules: rules}
+	whole, _ := walk(t, root, o)
+	o.Below = "sub"
+	below, _ := walk(t, root, o)
+	want := slices.DeleteFunc(whole, func(p string) bool { return p == "sub" || !Under(p, "sub") })
+	if !slices.Equal(below, want) || len(want) != 4 {
+		t.Errorf("below %q, in the whole %q", below, want)
+	}
+	write(t, filepath.Join(root, "sub/.gitignore"), "keep.log\n")
+	os.Remove(filepath.Join(root, "sub/deep/.gitignore"))
+	if below, _ = walk(t, root, o); !slices.Equal(below, []string{"sub/.gitignore", "sub/a.tmp", "sub/deep", "sub/deep/y"}) {
+		t.Errorf("after a change: %q", below)
+	}
+	for p, out := range map[string]bool{"sub/keep.log": true, "sub/a.tmp": false, "sub/deep/y": false, "sub/deep/z.tmp": true, "x.log": true} {
+		if rules.Excluded(p, false) != out {
+			t.Errorf("%s is left out: %v", p, !out)
+		}
+	}
+	o.Below = "gone/too"
+	if below, _ = walk(t, root, o); len(below) > 0 {
+		t.Errorf("below what is not there: %q", below)
+	}
+}
+
 func BenchmarkWalk(b *testing.B) {
 	root := b.TempDir()
 	const files = 200_000
