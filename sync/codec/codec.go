@@ -112,11 +112,7 @@ func (c *Codec) Pack(dst, block []byte, h Hint) (Method, []byte) {
 		c.zstd[LevelFastest].Put(z)
 		c.planes.Put(s)
 	case Sorted:
-		c.sorting <- struct{}{}
-		s := c.sorters.Get().(*sorter)
-		dst = s.encode(dst, block)
-		c.sorters.Put(s)
-		<-c.sorting
+		c.sort(func(s *sorter) { dst = s.encode(dst, block) })
 	case Zstd:
 		z := c.zstd[h.Level].Get().(*zstd.Encoder)
 		dst = z.EncodeAll(block, dst)
@@ -129,6 +125,15 @@ func (c *Codec) Pack(dst, block []byte, h Hint) (Method, []byte) {
 		dst = dst[:start]
 	}
 	return p.method, dst
+}
+
+// sort lends a sorter to do, once one of the few is free.
+func (c *Codec) sort(do func(s *sorter)) {
+	c.sorting <- struct{}{}
+	s := c.sorters.Get().(*sorter)
+	do(s)
+	c.sorters.Put(s)
+	<-c.sorting
 }
 
 // minSorted is the length below which zstd packs better than sorting does.
@@ -165,11 +170,7 @@ func (c *Codec) Decode(dst []byte, m Method, in []byte, rawLen int) ([]byte, err
 		c.planes.Put(s)
 		dst = dst[:start+rawLen]
 	case Sorted:
-		c.sorting <- struct{}{}
-		s := c.sorters.Get().(*sorter)
-		err = s.decode(dst[start:start+rawLen], in)
-		c.sorters.Put(s)
-		<-c.sorting
+		c.sort(func(s *sorter) { err = s.decode(dst[start:start+rawLen], in) })
 		dst = dst[:start+rawLen]
 	default:
 		err = errors.New("unknown method")
