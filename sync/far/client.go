@@ -85,27 +85,21 @@ func (c *Client) do(ctx context.Context, service byte, header []byte, wire func(
 // followed; where nothing is, the error is fs.ErrNotExist and abs is set.
 func (c *Client) Resolve(ctx context.Context, p string) (abs string, e tree.Entry, err error) {
 	err = c.do(ctx, svcResolve, appendString(nil, p), nil, func(k *call) error {
-		m, err := k.recv()
+		there := false
+		err := found(k, func(d *decoder) {
+			abs, there = d.string(tree.MaxPath), d.byte() != 0
+			if there {
+				var f front
+				e = f.entry(d)
+			}
+		})
 		if err != nil {
-			return early(err)
-		}
-		d := decoder{b: m.body}
-		abs = d.string(tree.MaxPath)
-		there := d.byte() != 0
-		if there {
-			var f front
-			e = f.entry(&d)
-		}
-		if err := d.end(); err != nil {
 			return err
 		}
-		if m.what != whatFound || !strings.HasPrefix(abs, "/") && !(len(abs) > 2 && abs[1] == ':') {
+		if !strings.HasPrefix(abs, "/") && !(len(abs) > 2 && abs[1] == ':') {
 			return broken("a path that is not absolute")
 		}
 		e.Path = path.Base(abs)
-		if err := finished(k); err != nil {
-			return err
-		}
 		if !there {
 			return &fs.PathError{Op: "stat", Path: abs, Err: fs.ErrNotExist}
 		}
@@ -122,16 +116,28 @@ func early(err error) error {
 	return err
 }
 
-// finished waits for the other side's end.
-func finished(k *call) error {
+// found has read take the one message of an answer, and waits for the other side's end.
+func found(k *call, read func(d *decoder)) error {
 	m, err := k.recv()
-	switch err {
+	if err != nil {
+		return early(err)
+	}
+	if m.what != whatFound {
+		return broken("a message of kind %d for an answer", m.what)
+	}
+	d := &decoder{b: m.body}
+	read(d)
+	if err := d.end(); err != nil {
+		return err
+	}
+	switch m, err := k.recv(); err {
 	case nil:
 		return broken("a message of kind %d after an answer's last", m.what)
 	case io.EOF:
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // Walk is what a listing leaves out, and who hears of what it cannot read.
@@ -330,13 +336,7 @@ func (c *Client) answers(k *call, what byte, n int, one func(d *decoder, i int))
 // nearest folder that is there.
 func (c *Client) Space(ctx context.Context, root string) (free, total int64, err error) {
 	err = c.do(ctx, svcSpace, appendString(nil, root), nil, func(k *call) error {
-		m, err := k.recv()
-		if err != nil {
-			return early(err)
-		}
-		d := decoder{b: m.body}
-		free, total = d.size(), d.size()
-		return d.end()
+		return found(k, func(d *decoder) { free, total = d.size(), d.size() })
 	})
 	return free, total, err
 }

@@ -276,6 +276,43 @@ func TestHostileListing(t *testing.T) {
 	}
 }
 
+// TestHostileAnswers: what was not asked for, or is missing, breaks the protocol.
+func TestHostileAnswers(t *testing.T) {
+	sum := cat(appendError(nil, nil), make([]byte, 32))
+	for _, c := range []struct {
+		name string
+		what byte
+		list []byte // empty: none comes
+		want string // "" where all is well
+	}{
+		{"one", whatSums, sum, ""},
+		{"two", whatSums, cat(sum, sum), "more answers"},
+		{"none", whatSums, nil, "ends early"},
+		{"cut", whatSums, sum[:20], "protocol"},
+		{"of another kind", whatDone, sum, "a message of kind"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client := against(t, func(k *call) {
+				k.recv() // the path
+				if len(c.list) > 0 {
+					k.send(c.what, packList(codec.New(1), c.list))
+				}
+				k.sendEnd(nil)
+				k.close()
+			})
+			heard := 0
+			err := client.Hash(t.Context(), "/x", []string{"f"}, func(string, []byte, error) { heard++ })
+			var p *ProtocolError
+			switch {
+			case c.want == "" && (err != nil || heard != 1):
+				t.Errorf("%v, %d heard", err, heard)
+			case c.want != "" && (!errors.As(err, &p) || !strings.Contains(err.Error(), c.want) || heard > 1):
+				t.Errorf("%v, %d heard; want %q", err, heard, c.want)
+			}
+		})
+	}
+}
+
 // TestRequestsToServer: a client that breaks the protocol ends the helper.
 func TestRequestsToServer(t *testing.T) {
 	for _, m := range []link.Message{

@@ -34,7 +34,7 @@ const (
 	whatSums               // a packed list of SHA-256 or errors, in the order of the paths
 	whatItems              // a packed list of items
 	whatDone               // errors or none, in the order of the items
-	whatFound              // an absolute path, and an entry where something is there
+	whatFound              // the one message of an answer: a path and what is there, or a disk's room
 )
 
 type server struct {
