@@ -21,9 +21,9 @@ type outgoing struct {
 	announced
 	from string // under the sender's root
 	wait bool   // the receiver says what it has of it
-	late bool   // not yet announced
 
-	ahead bool // holds a token of sender.ahead
+	// ahead: it was announced before its turn, and holds a token of sender.ahead.
+	ahead bool
 
 	stop atomic.Bool // the receiver has given it up
 
@@ -59,10 +59,7 @@ func newOutgoing(a announced) *outgoing {
 
 // late sends a file that was not known to be large when its turn was given.
 func (s *sender) late(o *outgoing) {
-	o.late = s.named
-	s.mu.Lock()
-	s.outs[o.index] = o
-	s.mu.Unlock()
+	s.expect(o)
 	s.turn(o)
 }
 
@@ -94,7 +91,7 @@ func (s *sender) until(o *outgoing, ok func(*have) bool) error {
 // sendLarge sends one file. An error ends the call; what concerns the file alone
 // is told to the owner and the receiver.
 func (s *sender) sendLarge(o *outgoing) error {
-	if o.late {
+	if s.named && !o.ahead {
 		if err := s.k.send(msgAnnounce, appendAnnounce(nil, &o.announced)); err != nil {
 			return err
 		}

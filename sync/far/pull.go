@@ -185,10 +185,14 @@ func (s *server) send(k *call, root string) error {
 // may be what that one waits for.
 type wishes struct {
 	mu    sync.Mutex // protects what follows
-	list  []wanted
-	outs  []*outgoing // nil for small ones
+	list  []wish
 	ended bool
 	more  chan struct{}
+}
+
+type wish struct {
+	wanted
+	o *outgoing // nil for a small one
 }
 
 func (w *wishes) hear(s *server, out *sender) error {
@@ -222,20 +226,17 @@ func (w *wishes) want(s *server, out *sender, m frame) error {
 		return err
 	}
 	for f := (front{}); len(d.b) > 0; {
-		x := f.wanted(d)
+		x := wish{wanted: f.wanted(d)}
 		if d.err != nil {
 			return d.err
 		}
-		var o *outgoing
 		if x.large {
-			o = newOutgoing(announced{index: x.index})
-			o.from, o.wait, o.entry.Size = x.path, x.have, x.size
-			out.mu.Lock()
-			out.outs[x.index] = o
-			out.mu.Unlock()
+			x.o = newOutgoing(announced{index: x.index})
+			x.o.from, x.o.wait, x.o.entry.Size = x.path, x.have, x.size
+			out.expect(x.o) // what the client has of it may be told before its turn
 		}
 		w.mu.Lock()
-		w.list, w.outs = append(w.list, x), append(w.outs, o)
+		w.list = append(w.list, x)
 		n := len(w.list)
 		w.mu.Unlock()
 		if n > 2*maxPending {
@@ -252,15 +253,16 @@ func (w *wishes) feed(out *sender) error {
 	defer pause.Stop()
 	for {
 		w.mu.Lock()
-		list, outs, ended := w.list, w.outs, w.ended
-		w.list, w.outs = nil, nil
+		list, ended := w.list, w.ended
+		w.list = nil
 		w.mu.Unlock()
 		for i := range list {
+			x := &list[i]
 			var err error
-			if o := outs[i]; o != nil {
-				err = out.large(o)
+			if x.o != nil {
+				err = out.large(x.o)
 			} else {
-				err = out.small(smallJob{index: list[i].index, from: list[i].path, size: list[i].size})
+				err = out.small(smallJob{index: x.index, from: x.path, size: x.size})
 			}
 			if err != nil {
 				return err

@@ -253,14 +253,19 @@ func (s *sender) large(o *outgoing) error {
 	case <-s.k.ctx.Done():
 		return s.k.why()
 	}
-	s.mu.Lock()
-	s.outs[o.index] = o
-	s.mu.Unlock()
+	s.expect(o)
 	t := &ticket{after: func() { s.turn(o) }}
 	if s.named {
 		t.what, t.parts = msgAnnounce, [][]byte{appendAnnounce(nil, &o.announced)}
 	}
 	return s.put(t)
+}
+
+// expect has answers about a large file find it.
+func (s *sender) expect(o *outgoing) {
+	s.mu.Lock()
+	s.outs[o.index] = o
+	s.mu.Unlock()
 }
 
 func (s *sender) turn(o *outgoing) {
