@@ -148,22 +148,19 @@ func benchmarkMove(b *testing.B, src string, pull bool) {
 	c := pair(b)
 	b.SetBytes(size)
 	start := cpu()
-	var wire int64
 	for b.Loop() {
 		b.StopTimer()
 		dst := shm(b)
 		b.StartTimer()
-		o := Options{Wire: func(n int64) { wire += n }, Done: func(it Item, err error) {
+		o := Options{Done: func(it Item, err error) {
 			if err != nil {
 				b.Errorf("%s: %v", it.Entry.Path, err)
 			}
 		}}
 		var err error
 		if pull {
-			o.Wire = nil
 			err = c.Pull(context.Background(), src, dst, feed(items), o)
 		} else {
-			o.Wire = nil
 			err = c.Push(context.Background(), src, dst, feed(items), o)
 		}
 		if err != nil {
