@@ -15,41 +15,42 @@ import (
 //go:embed carried
 var files embed.FS
 
-// carried returns the helpers by GOARCH: carried/ARCH.zst with its program's
-// SHA-256 in carried/ARCH.sha256.
+// carried returns the helpers by GOARCH. Every build carries them for all.
 func carried() (map[string]*Binary, error) {
-	out := map[string]*Binary{}
-	for _, arch := range []string{"amd64", "arm64"} {
-		packed, err := files.ReadFile("carried/" + arch + ".zst")
-		if err != nil {
-			return nil, fmt.Errorf("this build carries no helper for %s: %w", arch, err)
+	out, err := carriedAs("")
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range arches {
+		if out[a.goarch] == nil {
+			return nil, fmt.Errorf("this build carries no helper for %s", a.goarch)
 		}
-		sum, err := files.ReadFile("carried/" + arch + ".sha256")
-		if err != nil {
-			return nil, fmt.Errorf("this build carries no hash of the helper for %s: %w", arch, err)
-		}
-		out[arch] = &Binary{SHA256: strings.TrimSpace(string(sum)), zstd: packed}
 	}
 	return out, nil
 }
 
 // carriedGPU returns the helpers that read GPUs. One needs the compiler of its
 // platform to be built: what this build does not carry is not there.
-func carriedGPU() (map[string]*Binary, error) {
+func carriedGPU() (map[string]*Binary, error) { return carriedAs("gpu-") }
+
+// carriedAs reads what there is: carried/PREFIX+ARCH.zst, and its program's SHA-256
+// beside it in .sha256.
+func carriedAs(prefix string) (map[string]*Binary, error) {
 	out := map[string]*Binary{}
-	for _, arch := range []string{"amd64", "arm64"} {
-		packed, err := files.ReadFile("carried/gpu-" + arch + ".zst")
+	for _, a := range arches {
+		name := "carried/" + prefix + a.goarch
+		packed, err := files.ReadFile(name + ".zst")
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("the GPU helper for %s: %w", arch, err)
+			return nil, fmt.Errorf("the helper that this build carries for %s: %w", a.goarch, err)
 		}
-		sum, err := files.ReadFile("carried/gpu-" + arch + ".sha256")
+		sum, err := files.ReadFile(name + ".sha256")
 		if err != nil {
-			return nil, fmt.Errorf("this build carries no hash of the GPU helper for %s: %w", arch, err)
+			return nil, fmt.Errorf("this build carries no hash of the helper for %s: %w", a.goarch, err)
 		}
-		out[arch] = &Binary{SHA256: strings.TrimSpace(string(sum)), zstd: packed}
+		out[a.goarch] = &Binary{SHA256: strings.TrimSpace(string(sum)), zstd: packed}
 	}
 	return out, nil
 }
