@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"rentop/session/ledger"
 	"rentop/sync"
 )
 
@@ -101,17 +100,15 @@ func relayed(t sync.Transport) sync.Transport {
 // remember writes the copy to both instances' ledgers, and to the record of what
 // exists elsewhere: nothing, since neither end is this machine.
 func (c CopySpec) remember(ctx context.Context, res *sync.Result) error {
+	var m moved
+	m.add(res)
 	var err error
 	for s, direction := range map[*Session]string{c.From: "copy from", c.To: "copy to"} {
 		path, other := c.FromPath, c.To.Name()+":"+c.ToPath
 		if s == c.To {
 			path, other = c.ToPath, c.From.Name()+":"+c.FromPath
 		}
-		_, werr := s.f.ledger.Append(ctx, ledger.NewEvent(ledger.Transferred, s.uid, "rentop", map[string]any{
-			"direction": direction, "local": other, "remote": filepath.ToSlash(path),
-			"files": res.Files, "failed": res.FailedAll, "bytes": res.Bytes, "wire": res.Wire, "seconds": res.Took.Seconds(),
-		}))
-		err = errors.Join(err, werr)
+		err = errors.Join(err, s.remember(ctx, direction, other, filepath.ToSlash(path), m))
 	}
 	return err
 }

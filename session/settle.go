@@ -56,6 +56,9 @@ var checkpointDir = regexp.MustCompile(`^(checkpoint[-_]\d+|global_step\d+|iter_
 // shardName is a part of a file: model-00002-of-00005.safetensors.
 var shardName = regexp.MustCompile(`^(.*)-(\d{3,6})-of-(\d{3,6})(\.[A-Za-z]+)$`)
 
+// shardSet is shardName with the number cut out.
+var shardSet = regexp.MustCompile(`^(.*?)(\d{3,6})(\.[A-Za-z]+)$`)
+
 // beingWritten are names that writers rename when they are done.
 var beingWritten = regexp.MustCompile(`(?i)(\.tmp|\.temp|\.part|\.partial|\.incomplete|\.lock)$`)
 
@@ -171,7 +174,7 @@ func temporary(p string) bool {
 // allShards says whether each part of a sharded file is among have or here already.
 // set is its path with the number cut out.
 func allShards(local, set string, have map[int]bool) bool {
-	m := regexp.MustCompile(`^(.*?)(\d{3,6})(\.[A-Za-z]+)$`).FindStringSubmatch(set)
+	m := shardSet.FindStringSubmatch(set)
 	if m == nil {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"rentop/remote"
 	"rentop/session/ledger"
@@ -109,7 +110,9 @@ func (s *Session) Transfer(ctx context.Context, t TransferSpec, confirm func(*sy
 		_, _, _ = s.connected(ctx) // a command looks at the instance meanwhile; the meter wants what it found
 	}
 	if res != nil {
-		if rerr := s.remember(context.WithoutCancel(ctx), spec, res); err == nil {
+		var m moved
+		m.add(res)
+		if rerr := s.remember(context.WithoutCancel(ctx), string(spec.Direction), spec.Local, spec.Remote, m); err == nil {
 			err = rerr
 		}
 	}
@@ -164,12 +167,29 @@ func added(before, after *sync.Result) *sync.Result {
 	return after
 }
 
+// moved is what one or more results come to, for the ledger.
+type moved struct {
+	files, failed, bytes, wire int64
+	took                       time.Duration
+}
+
+func (m *moved) add(r *sync.Result) {
+	if r == nil {
+		return
+	}
+	m.files += r.Files
+	m.failed += r.FailedAll
+	m.bytes += r.Bytes
+	m.wire += r.Wire
+	m.took += r.Took
+}
+
 // remember writes what was moved to the ledger.
-func (s *Session) remember(ctx context.Context, spec sync.Spec, res *sync.Result) error {
+func (s *Session) remember(ctx context.Context, direction, here, there string, m moved) error {
 	_ = s.f.hashes.Save() // what it lacks is read again
 	_, err := s.f.ledger.Append(ctx, ledger.NewEvent(ledger.Transferred, s.uid, "rentop", map[string]any{
-		"direction": spec.Direction, "local": spec.Local, "remote": spec.Remote,
-		"files": res.Files, "failed": res.FailedAll, "bytes": res.Bytes, "wire": res.Wire, "seconds": res.Took.Seconds(),
+		"direction": direction, "local": here, "remote": there,
+		"files": m.files, "failed": m.failed, "bytes": m.bytes, "wire": m.wire, "seconds": m.took.Seconds(),
 	}))
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"rentop/remote"
-	"rentop/session/ledger"
 	"rentop/sync"
 )
 
@@ -115,8 +114,8 @@ func (s *Session) WatchPush(ctx context.Context, t TransferSpec, confirm func(*s
 		return fmt.Errorf("%s: %w", s.cfg().Name, err)
 	}
 	defer w.Close()
-	sum := moved{spec: spec}
-	defer func() { s.rememberMoved(context.WithoutCancel(ctx), &sum) }()
+	var sum moved
+	defer func() { s.rememberWatch(context.WithoutCancel(ctx), spec, &sum) }()
 	polling := false
 	err = s.keepUp(ctx, tell, func(ctx context.Context, tr sync.Transport) error {
 		c, err := m.All(ctx, tr, confirm, report)
@@ -175,30 +174,9 @@ func something(c sync.Change) bool {
 	return len(c.Held) > 0 || c.Result != nil && (c.Files > 0 || len(c.Deleted)+len(c.Failed) > 0 || c.Wire > 0)
 }
 
-// moved is the sum of a watch, for the ledger: one event, not one a save.
-type moved struct {
-	spec                       sync.Spec
-	files, failed, bytes, wire int64
-	took                       time.Duration
-}
-
-func (m *moved) add(r *sync.Result) {
-	if r == nil {
-		return
+// rememberWatch writes what a watch has moved: one event, not one a save.
+func (s *Session) rememberWatch(ctx context.Context, spec sync.Spec, m *moved) {
+	if m.files+m.failed > 0 {
+		_ = s.remember(ctx, string(spec.Direction), spec.Local, spec.Remote, *m) // the files are there all the same
 	}
-	m.files += r.Files
-	m.failed += r.FailedAll
-	m.bytes += r.Bytes
-	m.wire += r.Wire
-	m.took += r.Took
-}
-
-func (s *Session) rememberMoved(ctx context.Context, m *moved) {
-	if m.files+m.failed == 0 {
-		return
-	}
-	_, _ = s.f.ledger.Append(ctx, ledger.NewEvent(ledger.Transferred, s.uid, "rentop", map[string]any{ // the files are there all the same
-		"direction": m.spec.Direction, "local": m.spec.Local, "remote": m.spec.Remote,
-		"files": m.files, "failed": m.failed, "bytes": m.bytes, "wire": m.wire, "seconds": m.took.Seconds(),
-	}))
 }

@@ -38,8 +38,8 @@ func (s *Session) WatchPull(ctx context.Context, t TransferSpec, p PullWatch, te
 		return err
 	}
 	c := newSettler(p.Settle)
-	sum := moved{spec: spec}
-	defer func() { s.rememberMoved(context.WithoutCancel(ctx), &sum) }()
+	var sum moved
+	defer func() { s.rememberWatch(context.WithoutCancel(ctx), spec, &sum) }()
 	told := map[string]bool{} // failures
 	ready := false
 	err = s.keepUp(ctx, tell, func(ctx context.Context, tr sync.Transport) error {
