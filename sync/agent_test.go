@@ -19,6 +19,7 @@ import (
 	"rentop/remote/agent/agenttest"
 	"rentop/remote/agent/link"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 	"rentop/sync"
 	"rentop/sync/far"
 	"rentop/sync/transporttest"
@@ -53,7 +54,7 @@ func TestAgentOverSSH(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Chmod(home, 0o777)
-		tr := openHelper(t, dial(t, s, s.Addr))
+		tr := openHelper(t, dialtest.Conn(t, s, s.Addr))
 		return transporttest.Env{Transport: moved{tr, home}, Home: home, Exact: true, Small: small(t), Own: own(t, s.Home)}
 	})
 }
@@ -70,7 +71,7 @@ func TestWithoutAgent(t *testing.T) {
 		{sync.OpenOptions{Agent: agent.Options{Binaries: agent.NewBinaries(nil)}}, "helper"},
 		{sync.OpenOptions{Agent: agent.Options{Binaries: agent.NewBinaries(map[string]*agent.Binary{"amd64": agent.FromBytes([]byte("#!/bin/false\n"))})}}, "helper"},
 	} {
-		tr, err := sync.OpenWith(t.Context(), dial(t, s, s.Addr), nil, c.o)
+		tr, err := sync.OpenWith(t.Context(), dialtest.Conn(t, s, s.Addr), nil, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func TestWithoutAgent(t *testing.T) {
 // TestHelperKilled: what ends the helper is named, and the next call has another.
 func TestHelperKilled(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
-	r := dial(t, s, s.Addr)
+	r := dialtest.Conn(t, s, s.Addr)
 	tr := openHelper(t, r)
 	home, _, err := tr.Resolve(t.Context(), "~")
 	if err != nil {

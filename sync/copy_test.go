@@ -18,6 +18,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 	"rentop/sync"
 )
 
@@ -106,7 +107,7 @@ func TestCopyBetween(t *testing.T) {
 				needtest.Time(t, "a difficult pair")
 			}
 			A, B := sshtest.Start(t, c.a), sshtest.Start(t, c.b)
-			a, b := open(t, dial(t, A, A.Addr)), open(t, dial(t, B, B.Addr))
+			a, b := open(t, dialtest.Conn(t, A, A.Addr)), open(t, dialtest.Conn(t, B, B.Addr))
 			src := t.TempDir()
 			fill(t, src, 9<<20)
 			if _, err := sync.Run(t.Context(), a, sync.Spec{Direction: sync.Push, Local: src, Remote: "src", NoIgnore: true}, nil); err != nil {
@@ -159,7 +160,7 @@ func TestCopyBetween(t *testing.T) {
 // TestCopyFailures: what cannot be read or written is named, the rest goes on.
 func TestCopyFailures(t *testing.T) {
 	A, B := sshtest.Start(t, sshtest.Options{}), sshtest.Start(t, sshtest.Options{})
-	ra, rb := dial(t, A, A.Addr), dial(t, B, B.Addr)
+	ra, rb := dialtest.Conn(t, A, A.Addr), dialtest.Conn(t, B, B.Addr)
 	a, b := open(t, ra), open(t, rb)
 	for r, script := range map[sync.Remote]string{
 		ra: "mkdir -p s/ro && cd s && for i in 1 2 3; do echo $i >ok$i; done; echo x >shut; chmod 0 shut; head -c 6000000 /dev/urandom >shutbig; chmod 0 shutbig; echo y >ro/y; head -c 5000000 /dev/urandom >ro/big",
@@ -199,11 +200,11 @@ func TestCopyResumes(t *testing.T) {
 	A, B := sshtest.Start(t, sshtest.Options{}), sshtest.Start(t, sshtest.Options{})
 	for _, side := range []string{"from", "to"} {
 		la, lb := sshtest.NewProxy(t, A.Addr), sshtest.NewProxy(t, B.Addr)
-		ra := dial(t, A, la.Addr)
+		ra := dialtest.Conn(t, A, la.Addr)
 		if err := ra.Run(t.Context(), remote.Cmd{Script: "rm -rf s; mkdir s; head -c 24000000 /dev/urandom >s/big"}); err != nil {
 			t.Fatal(err)
 		}
-		a, b := open(t, ra), open(t, dial(t, B, lb.Addr))
+		a, b := open(t, ra), open(t, dialtest.Conn(t, B, lb.Addr))
 		if side == "from" {
 			la.CutAfter(sshtest.ToClient, 12<<20, sshtest.RST)
 		} else {
@@ -222,7 +223,7 @@ func TestCopyResumes(t *testing.T) {
 			t.Fatalf("%s: not cut: %+v", side, r)
 		}
 		time.Sleep(300 * time.Millisecond) // the part's writer ends with its connection
-		a, b = open(t, dial(t, A, A.Addr)), open(t, dial(t, B, B.Addr))
+		a, b = open(t, dialtest.Conn(t, A, A.Addr)), open(t, dialtest.Conn(t, B, B.Addr))
 		r, err := once(a, b)
 		if err != nil || len(r.Failed) > 0 || r.Reused < 4<<20 {
 			t.Errorf("%s: %v, %+v", side, err, r)

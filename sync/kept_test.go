@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 	"rentop/sync"
 )
 
@@ -31,7 +32,7 @@ func TestKeptIsCounted(t *testing.T) {
 		spec sync.Spec
 		dir  sshtest.Direction
 	}{{push, sshtest.ToServer}, {pull, sshtest.ToClient}} {
-		tr := open(t, dial(t, s, proxy.Addr))
+		tr := open(t, dialtest.Conn(t, s, proxy.Addr))
 		proxy.CutAfter(c.dir, 24<<20, sshtest.RST)
 		res, err := sync.Run(t.Context(), tr, c.spec, nil)
 		if err == nil || res == nil {
@@ -41,7 +42,7 @@ func TestKeptIsCounted(t *testing.T) {
 			t.Errorf("%s: cut at 24 MiB of 40, %s kept", c.spec.Direction, sync.Size(res.Kept))
 		}
 		proxy.Heal()
-		again, err := sync.Run(t.Context(), open(t, dial(t, s, proxy.Addr)), c.spec, nil)
+		again, err := sync.Run(t.Context(), open(t, dialtest.Conn(t, s, proxy.Addr)), c.spec, nil)
 		if err != nil || len(again.Failed) > 0 || again.Kept != 0 {
 			t.Fatalf("%s: again: %v, %+v", c.spec.Direction, err, again)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 	"rentop/sync"
 )
 
@@ -39,7 +40,7 @@ func TestSaveTakesOneRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tr := openHelper(t, dial(t, s, proxy.Addr))
+	tr := openHelper(t, dialtest.Conn(t, s, proxy.Addr))
 	if _, err := m.All(t.Context(), tr, nil, nil); err != nil {
 		t.Fatal(err)
 	}

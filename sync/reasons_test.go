@@ -14,12 +14,13 @@ import (
 
 	"rentop/remote"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 	"rentop/sync"
 )
 
 func TestReasonsAreWords(t *testing.T) {
 	s := sshtest.Start(t, sshtest.Options{})
-	r := dial(t, s, s.Addr)
+	r := dialtest.Conn(t, s, s.Addr)
 	prepare := "mkdir -p ro closed; chmod 500 ro; chmod 000 closed"
 	if err := r.Run(t.Context(), remote.Cmd{Script: prepare}); err != nil {
 		t.Fatal(err)

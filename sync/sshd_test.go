@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,36 +18,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-
-	"rentop/remote"
 	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 	"rentop/sync"
 	"rentop/sync/transporttest"
 )
-
-func dial(t *testing.T, s *sshtest.Server, addr string) sync.Remote {
-	t.Helper()
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, _ := strconv.Atoi(port)
-	ep := remote.DirectEndpoint(s.User, host, n)
-	ep.IdentityFiles, ep.IdentitiesOnly, ep.IdentityAgent = []string{s.KeyFile}, true, "none"
-	hk, err := remote.OpenHostKeys(filepath.Join(t.TempDir(), "known_hosts"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := remote.Dial(t.Context(), ep, remote.DialOptions{Instance: "a100", UID: "u", HostKeys: hk,
-		AcceptHostKey: ssh.FingerprintSHA256(s.HostKey()), Timeout: 20 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
-}
 
 func open(t *testing.T, r sync.Remote) sync.Transport {
 	t.Helper()
@@ -84,7 +59,7 @@ func TestTransportsOverSSH(t *testing.T) {
 			// session answers by a new connection.
 			apart := c.o.Dropbear || len(c.o.Hide) > 0
 			transporttest.Run(t, func(t *testing.T) transporttest.Env {
-				r := dial(t, s, s.Addr)
+				r := dialtest.Conn(t, s, s.Addr)
 				home, err := os.MkdirTemp(s.Home, "t")
 				if err != nil {
 					t.Fatal(err)
@@ -170,7 +145,7 @@ func TestCutAndResume(t *testing.T) {
 		rounds = 4
 	}
 	run := func(i int, spec sync.Spec, dir sshtest.Direction) {
-		tr := open(t, dial(t, s, proxy.Addr))
+		tr := open(t, dialtest.Conn(t, s, proxy.Addr))
 		killed := i%4 == 3
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -200,7 +175,7 @@ func TestCutAndResume(t *testing.T) {
 		run(i, push, sshtest.ToServer)
 		whole(far, src)
 	}
-	r, err := sync.Run(t.Context(), open(t, dial(t, s, proxy.Addr)), sync.Spec{Direction: sync.Push, Local: src, Remote: "proj", Verify: true}, nil)
+	r, err := sync.Run(t.Context(), open(t, dialtest.Conn(t, s, proxy.Addr)), sync.Spec{Direction: sync.Push, Local: src, Remote: "proj", Verify: true}, nil)
 	if err != nil || !r.Verified {
 		t.Fatal(err, r)
 	}
@@ -214,7 +189,7 @@ func TestCutAndResume(t *testing.T) {
 		run(i, pull, sshtest.ToClient)
 		whole(dst, src)
 	}
-	if r, err := sync.Run(t.Context(), open(t, dial(t, s, proxy.Addr)), pull, nil); err != nil || len(r.Failed) > 0 {
+	if r, err := sync.Run(t.Context(), open(t, dialtest.Conn(t, s, proxy.Addr)), pull, nil); err != nil || len(r.Failed) > 0 {
 		t.Fatal(err, r)
 	}
 	if out, err := exec.Command("diff", "-r", src, dst).CombinedOutput(); err != nil {
@@ -235,7 +210,7 @@ func TestNotMine(t *testing.T) {
 		os.Mkdir(d, 0o755)
 	}
 	os.Chmod(far, 0o777)
-	r, err := sync.Run(t.Context(), open(t, dial(t, s, s.Addr)), sync.Spec{Direction: sync.Push, Local: src, Remote: "proj"}, nil)
+	r, err := sync.Run(t.Context(), open(t, dialtest.Conn(t, s, s.Addr)), sync.Spec{Direction: sync.Push, Local: src, Remote: "proj"}, nil)
 	if err != nil || len(r.Sent) != 1 || len(r.Failed) != 2 {
 		t.Fatal(err, r)
 	}
@@ -248,12 +223,12 @@ func TestNotMine(t *testing.T) {
 	os.Mkdir(far+"/closed", 0o700)
 	dst := t.TempDir()
 	os.WriteFile(dst+"/mine", nil, 0o644)
-	_, err = sync.Run(t.Context(), open(t, dial(t, s, s.Addr)), sync.Spec{Direction: sync.Pull, Local: dst, Remote: "proj", Delete: true}, nil)
+	_, err = sync.Run(t.Context(), open(t, dialtest.Conn(t, s, s.Addr)), sync.Spec{Direction: sync.Pull, Local: dst, Remote: "proj", Delete: true}, nil)
 	var refused *sync.RefusedError
 	if !errors.As(err, &refused) {
 		t.Errorf("deleted after an incomplete listing: %v", err)
 	}
-	r, err = sync.Run(t.Context(), open(t, dial(t, s, s.Addr)), sync.Spec{Direction: sync.Pull, Local: dst, Remote: "proj"}, nil)
+	r, err = sync.Run(t.Context(), open(t, dialtest.Conn(t, s, s.Addr)), sync.Spec{Direction: sync.Pull, Local: dst, Remote: "proj"}, nil)
 	if err != nil || len(r.Sent) != 1 || len(r.Failed) != 2 {
 		t.Fatal(err, r)
 	}
@@ -267,7 +242,7 @@ func TestOneSession(t *testing.T) {
 		os.WriteFile(filepath.Join(src, strconv.Itoa(i)), []byte{byte(i)}, 0o644)
 	}
 	os.WriteFile(src+"/big", make([]byte, 5<<20), 0o644)
-	r, err := sync.Run(t.Context(), open(t, dial(t, s, s.Addr)), sync.Spec{Direction: sync.Push, Local: src, Remote: "proj", Verify: true}, nil)
+	r, err := sync.Run(t.Context(), open(t, dialtest.Conn(t, s, s.Addr)), sync.Spec{Direction: sync.Push, Local: src, Remote: "proj", Verify: true}, nil)
 	if err != nil || !r.Verified {
 		t.Fatal(err, r)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"rentop/remote/needtest"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 	"rentop/sync"
 	"rentop/sync/tree"
 )
@@ -118,7 +119,7 @@ func (x *torment) round() {
 	}
 	ctx, cancel := context.WithTimeout(x.Context(), time.Minute)
 	defer cancel()
-	tr := openHelper(x.T, dial(x.T, x.s, x.proxy.Addr))
+	tr := openHelper(x.T, dialtest.Conn(x.T, x.s, x.proxy.Addr))
 	defer tr.Close()
 	// A part of the bytes that a transfer of this size takes, so that most faults strike.
 	at := x.rnd.Int64N(x.bytes() + 20_000)
@@ -220,7 +221,7 @@ func (x *torment) same(what string, src, dst map[string]string) {
 func (x *torment) quiet() {
 	x.remember()
 	for try := 0; ; try++ {
-		tr := openHelper(x.T, dial(x.T, x.s, x.s.Addr))
+		tr := openHelper(x.T, dialtest.Conn(x.T, x.s, x.s.Addr))
 		spec := x.spec
 		spec.Verify = true
 		res, err := sync.Run(x.Context(), tr, spec, nil)
@@ -284,7 +285,7 @@ func TestFullDiskMeanwhile(t *testing.T) {
 		os.WriteFile(filepath.Join(src, fmt.Sprintf("f%02d", i)), data, 0o644)
 	}
 	spec := sync.Spec{Direction: sync.Push, Local: src, Remote: dir}
-	res, err := sync.Run(t.Context(), openHelper(t, dial(t, s, s.Addr)), spec, nil)
+	res, err := sync.Run(t.Context(), openHelper(t, dialtest.Conn(t, s, s.Addr)), spec, nil)
 	if err != nil || len(res.Failed) == 0 {
 		t.Fatalf("a full disk: %v %+v", err, res)
 	}
@@ -306,7 +307,7 @@ func TestFullDiskMeanwhile(t *testing.T) {
 	if out, err := exec.Command("mount", "-o", "remount,size=60m", dir).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
 	}
-	if res, err = sync.Run(t.Context(), openHelper(t, dial(t, s, s.Addr)), spec, nil); err != nil || len(res.Failed) > 0 {
+	if res, err = sync.Run(t.Context(), openHelper(t, dialtest.Conn(t, s, s.Addr)), spec, nil); err != nil || len(res.Failed) > 0 {
 		t.Fatal(err, res)
 	}
 	if out, err := exec.Command("diff", "-r", src, dir).CombinedOutput(); err != nil {

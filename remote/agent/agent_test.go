@@ -8,22 +8,20 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/pkg/sftp"
-	"golang.org/x/crypto/ssh"
 
 	"rentop/remote"
 	"rentop/remote/agent/serve"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 )
 
 // here is this machine as an instance.
@@ -62,28 +60,6 @@ func own(t testing.TB) Options {
 		t.Fatal(err)
 	}
 	return Options{Binaries: NewBinaries(map[string]*Binary{"amd64": b, "arm64": b})}
-}
-
-func dial(t testing.TB, s *sshtest.Server, addr string) *remote.Conn {
-	t.Helper()
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, _ := strconv.Atoi(port)
-	ep := remote.DirectEndpoint(s.User, host, n)
-	ep.IdentityFiles, ep.IdentitiesOnly, ep.IdentityAgent = []string{s.KeyFile}, true, "none"
-	hk, err := remote.OpenHostKeys(filepath.Join(t.TempDir(), "known_hosts"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := remote.Dial(soon(t), ep, remote.DialOptions{Instance: "a100", UID: "u", HostKeys: hk,
-		AcceptHostKey: ssh.FingerprintSHA256(s.HostKey()), Timeout: 20 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
 }
 
 func soon(t testing.TB) context.Context {
@@ -154,7 +130,7 @@ func TestOpen(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			srv := sshtest.Start(t, c.o)
-			conn := dial(t, srv, srv.Addr)
+			conn := dialtest.Conn(t, srv, srv.Addr)
 			installs := 0
 			o := own(t)
 			o.Installing = func() { installs++ }

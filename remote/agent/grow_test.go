@@ -10,6 +10,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/agent/serve"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 )
 
 // TestGrows: over a long way a busy link opens more channels, in whichever
@@ -30,7 +31,7 @@ func TestGrows(t *testing.T) {
 			t.Parallel()
 			srv := sshtest.Start(t, c.o)
 			p := sshtest.NewProxy(t, srv.Addr)
-			conn := dial(t, srv, p.Addr)
+			conn := dialtest.Conn(t, srv, p.Addr)
 			o := own(t)
 			s, err := Open(soon(t), conn, nil, c.service, o)
 			if err != nil {
@@ -90,7 +91,7 @@ func TestRoundTrips(t *testing.T) {
 	const way = 60 * time.Millisecond
 	srv := sshtest.Start(t, sshtest.Options{})
 	p := sshtest.NewProxy(t, srv.Addr)
-	conn := dial(t, srv, p.Addr)
+	conn := dialtest.Conn(t, srv, p.Addr)
 	o := own(t)
 	s, err := Open(soon(t), conn, nil, "echo", o)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"rentop/remote/agent/link"
 	"rentop/remote/agent/serve"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 )
 
 // userID is the number of the server's user.
@@ -74,7 +75,7 @@ func TestWhere(t *testing.T) {
 			if c.setup != nil {
 				c.setup(t, srv)
 			}
-			conn := dial(t, srv, srv.Addr)
+			conn := dialtest.Conn(t, srv, srv.Addr)
 			for range 2 {
 				s, err := Open(soon(t), conn, nil, "echo", own(t))
 				if err != nil {
@@ -129,7 +130,7 @@ func TestNowhere(t *testing.T) {
 			t.Parallel()
 			srv := sshtest.Start(t, sshtest.Options{})
 			o := Options{Binaries: NewBinaries(map[string]*Binary{"amd64": c.b, "arm64": c.b})}
-			_, err := Open(soon(t), dial(t, srv, srv.Addr), nil, "echo", o)
+			_, err := Open(soon(t), dialtest.Conn(t, srv, srv.Addr), nil, "echo", o)
 			var missing *MissingError
 			if !errors.As(err, &missing) || len(missing.Tried) < 3 || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v", err)
@@ -146,7 +147,7 @@ func TestNowhere(t *testing.T) {
 // TestSpoilt: an installed file that does not run any more is replaced.
 func TestSpoilt(t *testing.T) {
 	srv := sshtest.Start(t, sshtest.Options{})
-	conn := dial(t, srv, srv.Addr)
+	conn := dialtest.Conn(t, srv, srv.Addr)
 	s, err := Open(soon(t), conn, nil, "echo", own(t))
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +169,7 @@ func TestSpoilt(t *testing.T) {
 // TestRefusals: what the helper itself refuses is a sentence.
 func TestRefusals(t *testing.T) {
 	srv := sshtest.Start(t, sshtest.Options{})
-	conn := dial(t, srv, srv.Addr)
+	conn := dialtest.Conn(t, srv, srv.Addr)
 	_, err := Open(soon(t), conn, nil, "no such", own(t))
 	var missing *MissingError
 	if !errors.As(err, &missing) || !strings.Contains(err.Error(), `no service is called "no such"; there are busy, echo, flood, sink`) {
@@ -185,7 +186,7 @@ func TestAtOnce(t *testing.T) {
 	srv := sshtest.Start(t, sshtest.Options{})
 	var wg sync.WaitGroup
 	for range 4 {
-		conn := dial(t, srv, srv.Addr)
+		conn := dialtest.Conn(t, srv, srv.Addr)
 		wg.Go(func() {
 			s, err := Open(soon(t), conn, nil, "echo", own(t))
 			if err != nil {
@@ -227,7 +228,7 @@ func TestGone(t *testing.T) {
 			t.Parallel()
 			srv := sshtest.Start(t, c.o)
 			p := sshtest.NewProxy(t, srv.Addr)
-			s, err := Open(soon(t), dial(t, srv, p.Addr), nil, c.service, own(t))
+			s, err := Open(soon(t), dialtest.Conn(t, srv, p.Addr), nil, c.service, own(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +273,7 @@ func signalHelpers(t *testing.T, srv *sshtest.Server, sig string) {
 // TestKilled: what kill -9 leaves is named, and cleaned by the next helper.
 func TestKilled(t *testing.T) {
 	srv := sshtest.Start(t, sshtest.Options{})
-	conn := dial(t, srv, srv.Addr)
+	conn := dialtest.Conn(t, srv, srv.Addr)
 	s, err := Open(soon(t), conn, nil, "echo", own(t))
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +304,7 @@ func TestKilled(t *testing.T) {
 // TestOldOnesGo: helpers that nobody used for a week are removed, and only those.
 func TestOldOnesGo(t *testing.T) {
 	srv := sshtest.Start(t, sshtest.Options{})
-	conn := dial(t, srv, srv.Addr)
+	conn := dialtest.Conn(t, srv, srv.Addr)
 	open := func() *Session {
 		s, err := Open(soon(t), conn, nil, "echo", own(t))
 		if err != nil {

@@ -4,22 +4,19 @@ package nvml
 
 import (
 	"context"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/crypto/ssh"
 
 	"rentop/remote"
 	"rentop/remote/agent"
 	"rentop/remote/agent/link"
 	"rentop/remote/gpu"
 	"rentop/remote/sshtest"
+	"rentop/remote/sshtest/dialtest"
 )
 
 // The whole way: a real sshd, the helper sent and started over it, the stand-in for
@@ -49,24 +46,9 @@ func TestOverSSH(t *testing.T) {
 		os.Chmod(d, 0o755)
 	}
 	srv := sshtest.Start(t, sshtest.Options{Extra: []string{"SetEnv LD_LIBRARY_PATH=" + dir + " STANDIN_CONTROL=" + dir + "/control STANDIN_DRIVER=590.48.01"}})
-	host, port, err := net.SplitHostPort(srv.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, _ := strconv.Atoi(port)
-	ep := remote.DirectEndpoint(srv.User, host, n)
-	ep.IdentityFiles, ep.IdentitiesOnly, ep.IdentityAgent = []string{srv.KeyFile}, true, "none"
-	hk, err := remote.OpenHostKeys(filepath.Join(dir, "known_hosts"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	conn, err := remote.Dial(ctx, ep, remote.DialOptions{Instance: "a", UID: "u", HostKeys: hk, AcceptHostKey: ssh.FingerprintSHA256(srv.HostKey()), Timeout: 20 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := dialtest.Conn(t, srv, srv.Addr)
 	facts := &remote.Facts{NvidiaSMI: filepath.Join(dir, "nvidia-smi")}
 	binaries := agent.NewBinaries(map[string]*agent.Binary{runtime.GOARCH: bin})
 
