@@ -34,6 +34,7 @@ type Options struct {
 	Instances     []config.Instance            // the demo's, instead of the config
 	Providers     map[string]provider.Provider // by kind, beside the built-in ones
 	Simulated     bool
+	Held          bool             // sessions begin with Fleet.Begin: a screen is drawn first
 	Working       func(bool)       // nil, or told when transfers or releases begin and when the last has ended
 	Now           func() time.Time // nil: time.Now
 
@@ -53,6 +54,7 @@ type Fleet struct {
 	dirty   chan struct{} // something changed: build a new view
 	stirred atomic.Bool   // something changed that may wait for the next second
 	changed chan struct{} // a new view is there
+	begun   chan struct{} // closed: sessions may begin
 	turn    chan struct{} // held by who reads or writes the config
 	resolve chan struct{} // a place for each ssh -G that may run at once
 	hosts   remote.ResolveCache
@@ -68,6 +70,7 @@ type Fleet struct {
 	exchange  billing.Exchange
 	stale     bool // a session was busy at the last reload and still runs as it was
 	working   int  // transfers and releases under way
+	beginOnce stdsync.Once
 	closeOnce stdsync.Once
 }
 
@@ -94,13 +97,16 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	f := &Fleet{
 		opt: o, ledger: led, keys: keys, sessions: map[string]*Session{},
-		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), turn: make(chan struct{}, 1), resolve: make(chan struct{}, 2), limit: sync.NewLimit(nil),
+		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), begun: make(chan struct{}), turn: make(chan struct{}, 1), resolve: make(chan struct{}, 2), limit: sync.NewLimit(nil),
 		hashes: tree.NewHashes(filepath.Join(o.Dirs.State, "hashes"), o.Now),
 		cfg:    &config.File{Instance: map[string]config.Instance{}},
 	}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	f.rentals.init(o)
 	f.ask.notify = f.touch
+	if !o.Held {
+		f.Begin()
+	}
 	if err := f.reload(); err != nil {
 		if !o.Live {
 			f.Close()
@@ -115,6 +121,9 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	return f, nil
 }
+
+// Begin lets the sessions of a Fleet that is Held read, connect and watch.
+func (f *Fleet) Begin() { f.beginOnce.Do(func() { close(f.begun) }) }
 
 // personKnownHosts are the person's own files, read and never written.
 func personKnownHosts() []string {

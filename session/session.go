@@ -146,6 +146,11 @@ func (s *Session) loop() {
 	defer s.bulk.close()
 	defer s.owned.Wait()
 	defer s.cancel()
+	select {
+	case <-s.f.begun:
+	case <-s.ctx.Done():
+		return
+	}
 	st := &state{State: Idle, Reason: phrase.Say("state.idle"), Since: s.f.opt.Now(), address: address(s.cfg()), urgent: true}
 	s.readLedger(st)
 	s.resumeRelease()

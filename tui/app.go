@@ -90,12 +90,18 @@ type (
 	noReplyMsg struct{} // the terminal did not tell its background
 )
 
+// firstFrame is how long the renderer takes to look for one, and a little more.
+const firstFrame = 20 * time.Millisecond
+
 // Init implements tea.Model.
 func (a *app) Init() tea.Cmd {
 	cmds := []tea.Cmd{a.await(), a.tick()}
 	if a.askBack {
 		cmds = append(cmds, tea.RequestBackgroundColor,
 			tea.Tick(2*time.Second, func(time.Time) tea.Msg { return noReplyMsg{} }))
+	}
+	if drawn := a.opt.Drawn; drawn != nil {
+		cmds = append(cmds, tea.Tick(firstFrame, func(time.Time) tea.Msg { drawn(); return nil }))
 	}
 	return tea.Batch(cmds...)
 }

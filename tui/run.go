@@ -28,6 +28,7 @@ type Options struct {
 	Out      *os.File            // nil: os.Stdout
 	Getenv   func(string) string // nil: os.Getenv
 	Now      func() time.Time    // nil: time.Now
+	Drawn    func()              // nil, or called once when the first frame is out
 }
 
 // Run shows the fleet until the person quits or ctx ends. It is an error where

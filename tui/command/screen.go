@@ -17,7 +17,7 @@ func (a *app) screen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o := session.Options{Dirs: dirs, Live: true}
+	o := session.Options{Dirs: dirs, Live: true, Held: true}
 	defer frugal(&o)()
 	fleet, err := session.Open(ctx, o)
 	if err != nil {
