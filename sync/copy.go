@@ -81,7 +81,7 @@ func (c *copyPlanner) plan(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, skips := splitSpecial(list)
+	var skips []Action
 	if c.partly != nil {
 		for _, f := range c.partly.Problems {
 			skips = append(skips, Action{Op: Skip, Entry: Entry{Path: f.Path}, Why: f.Err.Error()})
@@ -171,35 +171,21 @@ func (c *copyPlanner) checksums(ctx context.Context, src, dst string, list, have
 // Copy carries out a plan of PlanCopy. What fails for one path is listed and the
 // rest goes on; the error is for what ended the whole, with the result so far.
 func Copy(ctx context.Context, from, to Transport, p *Plan, report func(Progress)) (*Result, error) {
-	x := &copying{from: from, to: to, p: p, tr: newTracker(to, p.spec.now, report)}
-	a, _ := from.Name()
-	b, _ := to.Name()
-	x.res.Transport, x.res.Unchanged = a, p.Unchanged
-	if a != b {
-		x.res.Transport = a + " → " + b
+	at := sides{local: p.local, remote: p.remote, fresh: p.newRoot}
+	x := &copying{outcome: newOutcome(to, p.spec, at, newTracker(to, p.spec.now, report)), from: from, to: to, p: p}
+	x.res.Unchanged = p.Unchanged
+	if a, _ := from.Name(); a != x.res.Transport {
+		x.res.Transport = a + " → " + x.res.Transport
 	}
 	start := p.spec.now()
 	err := x.run(ctx)
-	x.tr.stage("done")
-	x.tr.stop()
-	x.res.Wire, x.res.Kept, x.res.Reused = x.tr.wire.Load(), x.tr.kept.Load(), x.tr.reused.Load()
-	x.res.Took = p.spec.now().Sub(start) + p.took
-	slices.SortFunc(x.res.Sent, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return &x.res, err
+	return x.end(p.spec.now().Sub(start)+p.took, err)
 }
 
 type copying struct {
+	*outcome
 	from, to Transport
 	p        *Plan
-	tr       *tracker
-	res      Result
-}
-
-func (x *copying) fail(p string, err error) {
-	if x.res.FailedAll++; len(x.res.Failed) < maxFailed {
-		x.res.Failed = append(x.res.Failed, Failure{Path: p, Err: err})
-	}
-	x.tr.failed.Add(1)
 }
 
 func (x *copying) run(ctx context.Context) error {
@@ -211,17 +197,14 @@ func (x *copying) run(ctx context.Context) error {
 		case Send:
 			files = append(files, a.Entry)
 		case Skip:
-			x.fail(a.Entry.Path, errors.New(a.Why))
+			x.skipped(a)
 		}
 	}
 	x.tr.total(int64(len(files)), x.p.Bytes)
 	x.tr.stage("send")
-	if x.p.newRoot && x.p.remote != "/" {
-		var failed error
-		a := Action{Op: Mkdir, Entry: Entry{Path: strings.TrimPrefix(x.p.remote, "/"), Mode: fs.ModeDir | 0o755}}
-		err := x.to.Apply(ctx, "/", []Action{a}, func(_ Action, err error) { failed = err })
-		if err = errOr(err, failed); err != nil {
-			return fmt.Errorf("making %s on the instance: %w", remote.Clean(x.p.remote), err)
+	if x.p.newRoot {
+		if err := makeRoot(ctx, x.to, x.p.remote); err != nil {
+			return err
 		}
 	}
 	for _, step := range []func() error{
@@ -240,11 +223,7 @@ func (x *copying) apply(ctx context.Context, actions []Action) error {
 	if len(actions) == 0 {
 		return nil
 	}
-	return x.to.Apply(ctx, x.p.remote, actions, func(a Action, err error) {
-		if err != nil {
-			x.fail(a.Entry.Path, fmt.Errorf("%s: %w", a.Op, err))
-		}
-	})
+	return x.to.Apply(ctx, x.p.remote, actions, x.did)
 }
 
 // move relays the files; those that changed meanwhile are tried once more.
@@ -253,28 +232,10 @@ func (x *copying) move(ctx context.Context, files []Entry) error {
 	if err != nil || len(again) == 0 {
 		return err
 	}
-	byPath := map[string]Entry{}
-	var paths []string
-	for _, e := range again {
-		byPath[e.Source()] = e
-		paths = append(paths, e.Source())
-	}
-	var fresh []Entry
-	err = x.from.Stat(ctx, x.p.local, paths, func(now Entry) error {
-		if e, ok := byPath[now.Path]; ok && now.Mode.IsRegular() {
-			e.Size, e.ModTime, e.Mode, e.SHA256 = now.Size, now.ModTime, now.Mode, ""
-			fresh = append(fresh, e)
-			delete(byPath, now.Path)
-		}
-		return nil
-	})
-	if err != nil {
+	if again, err = x.look(ctx, x.from, x.p.local, again); err != nil {
 		return err
 	}
-	for _, e := range byPath {
-		x.fail(e.Path, fmt.Errorf("gone by now: %w", ErrChanged))
-	}
-	_, err = x.relay(ctx, fresh, false)
+	_, err = x.relay(ctx, again, false)
 	return err
 }
 
@@ -285,11 +246,7 @@ func (x *copying) relay(ctx context.Context, files []Entry, retry bool) (again [
 	err = relay(ctx, x.from, x.to, x.p.local, x.p.remote, files, x.tr, func(e Entry, err error) {
 		switch {
 		case err == nil:
-			if x.res.Files++; len(x.res.Sent) < maxSent {
-				x.res.Sent = append(x.res.Sent, e)
-			}
-			x.res.Bytes += e.Size
-			x.tr.files.Add(1)
+			x.placed(e)
 		case retry && (errors.Is(err, ErrChanged) || errors.Is(err, ErrDiffers)):
 			again = append(again, e)
 		default:

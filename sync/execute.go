@@ -119,16 +119,21 @@ func (x *execution) root(ctx context.Context) (err error) {
 	if _, here := x.t.(Local); here {
 		return os.MkdirAll(filepath.FromSlash(x.at.remote), 0o755)
 	}
-	a := Action{Op: Mkdir, Entry: Entry{Path: strings.TrimPrefix(x.at.remote, "/"), Mode: fs.ModeDir | 0o755}}
+	return makeRoot(ctx, x.t, x.at.remote)
+}
+
+// makeRoot makes a folder on the instance with those above it.
+func makeRoot(ctx context.Context, t Transport, root string) error {
+	a := Action{Op: Mkdir, Entry: Entry{Path: strings.TrimPrefix(root, "/"), Mode: fs.ModeDir | 0o755}}
 	if a.Entry.Path == "" {
 		return nil
 	}
 	var failed error
-	if err := x.t.Apply(ctx, "/", []Action{a}, func(_ Action, err error) { failed = err }); err != nil {
+	if err := t.Apply(ctx, "/", []Action{a}, func(_ Action, err error) { failed = err }); err != nil {
 		return err
 	}
 	if failed != nil {
-		return fmt.Errorf("making %s on the instance: %w", remote.Clean(x.at.remote), failed)
+		return fmt.Errorf("making %s on the instance: %w", remote.Clean(root), failed)
 	}
 	return nil
 }
@@ -178,8 +183,10 @@ func (x *execution) send(ctx context.Context, acts []Action) error {
 	if err != nil || len(again) == 0 {
 		return err
 	}
-	if again, err = x.look(ctx, again); err != nil {
-		return err
+	if x.s.Direction == Pull { // a push opens and measures anew
+		if again, err = x.look(ctx, x.t, x.at.remote, again); err != nil {
+			return err
+		}
 	}
 	_, err = x.move(ctx, again, false)
 	return err
@@ -206,32 +213,6 @@ func (x *execution) move(ctx context.Context, files []Entry, retry bool) (again 
 		err = x.t.Fetch(ctx, x.at.remote, x.at.local, files, x.tr, done)
 	}
 	return again, err
-}
-
-// look reads the state of changed sources again.
-func (x *execution) look(ctx context.Context, files []Entry) ([]Entry, error) {
-	if x.s.Direction == Push {
-		return files, nil // opened and measured anew when sent
-	}
-	byPath := map[string]Entry{}
-	var paths []string
-	for _, e := range files {
-		byPath[e.Source()] = e
-		paths = append(paths, e.Source())
-	}
-	var out []Entry
-	err := x.t.Stat(ctx, x.at.remote, paths, func(now Entry) error {
-		if e, ok := byPath[now.Path]; ok && now.Mode.IsRegular() {
-			e.Size, e.ModTime, e.Mode = now.Size, now.ModTime, now.Mode
-			out = append(out, e)
-			delete(byPath, now.Path)
-		}
-		return nil
-	})
-	for _, e := range byPath {
-		x.fail(e.Path, fmt.Errorf("gone by now: %w", ErrChanged))
-	}
-	return out, err
 }
 
 // removable are p's deletes, unless something failed: a tree that is not whole is

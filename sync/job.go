@@ -323,15 +323,3 @@ func (j *job) oldLitter(acts []Action) []Entry {
 	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(b.Path, a.Path) })
 	return out
 }
-
-// splitSpecial takes out what is neither file, folder nor symlink.
-func splitSpecial(src []Entry) (plain []Entry, skips []Action) {
-	for _, e := range src {
-		if m := e.Mode.Type(); m == 0 || m == fs.ModeDir || m == fs.ModeSymlink {
-			plain = append(plain, e)
-		} else {
-			skips = append(skips, Action{Op: Skip, Entry: e, Why: "a " + tree.TypeName(m) + " is not sent"})
-		}
-	}
-	return plain, skips
-}

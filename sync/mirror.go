@@ -288,11 +288,12 @@ func (l *looks) ours(p string) (there, dir bool) {
 // notFolder says that a part of the path is a file by now.
 func notFolder(err error) bool { return strings.Contains(reason(err), "not a directory") }
 
-// above adds the folders over p that are not known to be there; false where p is
-// left out.
-func (l *looks) above(p string, dir bool) bool {
+// above says where to look instead of p: at p itself, or at the topmost folder over
+// it that is new here, whose rules nobody has read yet; "" where p is left out, or
+// has been looked at with such a folder.
+func (l *looks) above(p string, dir bool) string {
 	if l.m.Ignored(p, dir) || tree.OursIn(p) {
-		return false
+		return ""
 	}
 	for i := range len(p) {
 		if p[i] != '/' {
@@ -302,20 +303,22 @@ func (l *looks) above(p string, dir bool) bool {
 		if e, known := l.m.known[d]; known && e.Mode.IsDir() {
 			continue
 		}
-		if e, known := l.m.known[d]; known {
-			l.dst[d] = e
+		if _, seen := l.src[d]; seen {
+			return ""
 		}
-		if there, dir := l.ours(d); !there || !dir {
-			return there // what is above has changed too, and is looked at itself
-		}
+		return d
 	}
-	return true
+	return p
 }
 
 // path looks at one path.
 func (l *looks) path(ctx context.Context, p string) error {
-	if !l.above(p, false) {
+	switch at := l.above(p, false); at {
+	case "":
 		return nil
+	case p:
+	default:
+		return l.tree(ctx, at)
 	}
 	_, dir := l.ours(p)
 	if e, known := l.m.known[p]; dir && known && e.Mode.IsDir() {
@@ -332,7 +335,7 @@ func (l *looks) path(ctx context.Context, p string) error {
 
 // tree looks at a folder and all below it.
 func (l *looks) tree(ctx context.Context, p string) error {
-	if !l.above(p, true) {
+	if p = l.above(p, true); p == "" {
 		return nil
 	}
 	l.theirs(p)

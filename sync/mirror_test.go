@@ -265,6 +265,29 @@ func TestMirrorRules(t *testing.T) {
 	}
 }
 
+// TestMirrorNewFolder: whatever of a new folder is heard, and in whatever order, its
+// rules hold for it from the first look.
+func TestMirrorNewFolder(t *testing.T) {
+	for _, ch := range []Changes{
+		{Paths: []string{"new/lib/data", "new/lib/kept"}},
+		{Paths: []string{"new/lib/data"}, Trees: []string{"new"}},
+		{Paths: []string{"new/lib/data", "new/lib"}, Trees: []string{"new/lib", "new"}},
+		{Trees: []string{"new/lib"}},
+	} {
+		x := newWatched(t, Spec{})
+		x.write("new/lib/"+tree.GitIgnoreFile, "data\n")
+		x.write("new/lib/data", "left out")
+		x.write("new/lib/kept", "sent")
+		if _, err := x.m.Some(t.Context(), ch, nil); err != nil {
+			t.Fatal(err)
+		}
+		x.same()
+		if _, err := os.Stat(filepath.Join(x.dst, "new/lib/kept")); err != nil {
+			t.Error(ch, err)
+		}
+	}
+}
+
 // TestMirrorBranch: a switch to another branch of thousands of files arrives, also
 // when events are lost on the way.
 func TestMirrorBranch(t *testing.T) {

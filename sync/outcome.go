@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -74,6 +75,33 @@ func (o *outcome) flush() {
 		o.err = o.s.Record.Add(o.rows)
 	}
 	o.rows = o.rows[:0]
+}
+
+// look reads the state of sources on the instance that changed; what is gone by now
+// has failed.
+func (o *outcome) look(ctx context.Context, t Transport, root string, files []Entry) ([]Entry, error) {
+	byPath := map[string]Entry{}
+	var paths []string
+	for _, e := range files {
+		byPath[e.Source()] = e
+		paths = append(paths, e.Source())
+	}
+	var out []Entry
+	err := t.Stat(ctx, root, paths, func(now Entry) error {
+		if e, ok := byPath[now.Path]; ok && now.Mode.IsRegular() {
+			e.Size, e.ModTime, e.Mode, e.SHA256 = now.Size, now.ModTime, now.Mode, ""
+			out = append(out, e)
+			delete(byPath, now.Path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range byPath {
+		o.fail(e.Path, fmt.Errorf("gone by now: %w", ErrChanged))
+	}
+	return out, nil
 }
 
 // did counts any action but a Send. trashed ones come here as they were planned.

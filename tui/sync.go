@@ -97,12 +97,7 @@ func (s *syncScreen) whyNotMove() string {
 	return ""
 }
 
-func (s *syncScreen) whyNotPull() string {
-	if why := s.a.whyNotAct(&s.name)(); why != "" {
-		return why
-	}
-	return ""
-}
+func (s *syncScreen) whyNotPull() string { return s.a.whyNotAct(&s.name)() }
 
 func (s *syncScreen) whyNotCancel() string {
 	if s.transfer() == nil {

@@ -75,9 +75,7 @@ func rocmCard(index int, cells map[string]any) GPU {
 	g.Util = sample.Percent(first("gpu use (%)"))
 	g.MemTotal = number(first("vram total memory (b)"), 1<<50)
 	g.MemUsed = number(first("vram total used memory (b)"), 1<<50)
-	if g.MemUsed.State == OK && g.MemTotal.State == OK {
-		g.MemUsed.V = min(g.MemUsed.V, g.MemTotal.V)
-	}
+	g.MemUsed = within(g.MemUsed, g.MemTotal)
 	g.Power = sample.Watts(first("current socket graphics package power (w)", "average graphics package power (w)", "current graphics package power (w)"))
 	g.PowerLimit = sample.Watts(first("max graphics package power (w)"))
 	g.Temp = sample.Celsius(first("temperature (sensor junction) (c)", "temperature (sensor edge) (c)", "temperature (sensor #1) (c)"))
@@ -222,10 +220,7 @@ func amdMetric(g *GPU, m any) {
 	if t := amdCell(m, "mem_usage.total_vram", "vram.total"); t.State == OK || g.MemTotal.State != OK {
 		g.MemTotal = t
 	}
-	g.MemUsed = amdCell(m, "mem_usage.used_vram", "vram.used")
-	if g.MemTotal.State == OK {
-		g.MemUsed = clamped(g.MemUsed, g.MemTotal.V)
-	}
+	g.MemUsed = within(amdCell(m, "mem_usage.used_vram", "vram.used"), g.MemTotal)
 	g.Power = amdCell(m, "power.socket_power", "power.average_socket_power", "power.current_socket_power")
 	g.Temp = amdCell(m, "temperature.hotspot", "temperature.edge")
 	g.ClockSM = amdCell(m, "clock.gfx_0.clk", "clock.gfx.clk")
@@ -252,6 +247,14 @@ func clamped(v Value, highest float64) Value {
 		v.V = min(v.V, highest)
 	}
 	return v
+}
+
+// within is what is used of a total.
+func within(used, total Value) Value {
+	if total.State != OK {
+		return used
+	}
+	return clamped(used, total.V)
 }
 
 func amdProcesses(text string) (out []Process) {

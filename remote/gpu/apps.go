@@ -4,6 +4,7 @@ package gpu
 // instance's own process table for user, command and age.
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ type app struct {
 
 // parseApp reads one line of the fields asked for; the process name may hold commas.
 func parseApp(fields []string, line string) (app, bool) {
-	cells, ok := splitRow(line, len(fields), indexOf(fields, "process_name"))
+	cells, ok := splitRow(line, len(fields), slices.Index(fields, "process_name"))
 	if !ok {
 		return app{}, false
 	}

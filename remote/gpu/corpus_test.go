@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,7 +78,7 @@ func checkRows(t *testing.T, where string, fields []string, lines []string) int 
 			continue
 		}
 		n++
-		cells, _ := splitRow(line, len(fields), indexOf(fields, "name"))
+		cells, _ := splitRow(line, len(fields), slices.Index(fields, "name"))
 		for i, f := range fields {
 			var g GPU
 			if c := measured(&g, f, cells[i]); c != nil {
@@ -116,7 +117,7 @@ func TestCorpusQueries(t *testing.T) {
 		lines := strings.Split(read(t, path), "\n")
 		n := 0
 		for i, l := range lines {
-			if h := header(l); len(h) > 3 && !strings.HasPrefix(l, "#") && indexOf(h, "process_name") < 0 && (indexOf(h, "memory.used") >= 0 || indexOf(h, "temperature.gpu") >= 0) {
+			if h := header(l); len(h) > 3 && !strings.HasPrefix(l, "#") && slices.Index(h, "process_name") < 0 && (slices.Index(h, "memory.used") >= 0 || slices.Index(h, "temperature.gpu") >= 0) {
 				n += checkRows(t, name, h, lines[i+1:])
 			}
 		}
@@ -188,7 +189,7 @@ func TestCorpusProcesses(t *testing.T) {
 		lines := strings.Split(read(t, path), "\n")
 		var fields []string
 		for _, l := range lines {
-			if h := header(l); indexOf(h, "process_name") >= 0 {
+			if h := header(l); slices.Index(h, "process_name") >= 0 {
 				fields = h
 				continue
 			}

@@ -94,7 +94,7 @@ func npuChip(index int, top, below []string) GPU {
 		rest := strings.TrimPrefix(below[2], f[0])
 		for _, m := range usedOf.FindAllStringSubmatch(rest, 2) { // memory, then HBM
 			if used, total := sample.Mebibytes(m[1]), sample.Mebibytes(m[2]); total.State == OK && total.V > 0 {
-				g.MemUsed, g.MemTotal = clamped(used, total.V), total
+				g.MemUsed, g.MemTotal = within(used, total), total
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package gpu
 // name, stands between fixed columns so that it may hold commas.
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,20 +58,11 @@ func splitRow(line string, n, free int) ([]string, bool) {
 	return cells, true
 }
 
-func indexOf(fields []string, name string) int {
-	for i, f := range fields {
-		if f == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // parseRow reads one line for the fields that were asked for. ok is false for a
 // header, a log line among the rows, or half a line.
 func parseRow(fields []string, line string) (row, bool) {
 	r := newRow()
-	cells, ok := splitRow(line, len(fields), indexOf(fields, "name"))
+	cells, ok := splitRow(line, len(fields), slices.Index(fields, "name"))
 	if !ok || len(fields) < 2 {
 		return r, false
 	}
@@ -79,9 +71,7 @@ func parseRow(fields []string, line string) (row, bool) {
 			return r, false
 		}
 	}
-	if used, total := r.MemUsed, r.MemTotal; used.State == OK && total.State == OK && used.V > total.V {
-		r.MemUsed.V = total.V // HAMi#332: a hook reported 17 TB
-	}
+	r.MemUsed = within(r.MemUsed, r.MemTotal) // HAMi#332: a hook reported 17 TB
 	return r, true
 }
 
