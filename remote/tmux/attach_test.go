@@ -86,7 +86,10 @@ func TestAttachJob(t *testing.T) {
 	scr.Wait(t, "job_a")
 	io.WriteString(keys, "you\r")
 	scr.Wait(t, "heard you")
-	io.WriteString(keys, "\x02d")
+	for _, key := range []string{"\x02", "d"} { // within 1 ms they would be a paste (assume-paste-time)
+		time.Sleep(20 * time.Millisecond)
+		io.WriteString(keys, key)
+	}
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
