@@ -2,6 +2,7 @@ package sshtest
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -28,6 +29,15 @@ func (s *Screen) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
+}
+
+// Type writes keys one by one, as a person does: those within 1 ms of each other are
+// a paste to tmux (assume-paste-time), in which its own keys mean nothing.
+func Type(w io.Writer, keys ...string) {
+	for _, k := range keys {
+		time.Sleep(20 * time.Millisecond)
+		io.WriteString(w, k)
+	}
 }
 
 // Wait returns when text was written, and fails the test after 30 s without it.

@@ -47,7 +47,7 @@ func TestAttachShell(t *testing.T) {
 			io.WriteString(keys, "expr 6000 + 66\r")
 			scr.Wait(t, "6066")
 			if tt.tmux {
-				io.WriteString(keys, "\x02d") // detach: the shell stays
+				sshtest.Type(keys, "\x02", "d") // detach: the shell stays
 			} else {
 				io.WriteString(keys, "exit\r")
 			}
@@ -86,10 +86,7 @@ func TestAttachJob(t *testing.T) {
 	scr.Wait(t, "job_a")
 	io.WriteString(keys, "you\r")
 	scr.Wait(t, "heard you")
-	for _, key := range []string{"\x02", "d"} { // within 1 ms they would be a paste (assume-paste-time)
-		time.Sleep(20 * time.Millisecond)
-		io.WriteString(keys, key)
-	}
+	sshtest.Type(keys, "\x02", "d")
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

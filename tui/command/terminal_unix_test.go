@@ -101,7 +101,7 @@ func TestShellDetached(t *testing.T) {
 	keys, seen, code := start(t, "shell", "a", accept)
 	seen.Wait(t, "leave: Ctrl-b d keeps what runs here; Enter ~ . cuts the connection")
 	seen.Wait(t, "$ ")
-	io.WriteString(keys, "\x02d")
+	sshtest.Type(keys, "\x02", "d")
 	ends(t, code, seen, 0)
 	seen.Wait(t, "[detached")
 	_, after, _ := strings.Cut(seen.String(), "[detached")
