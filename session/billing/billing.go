@@ -39,6 +39,26 @@ type Plan struct {
 	MonthHours    int // 720 or 730; 0 is 730
 	Prepaid       *Prepaid
 	EffectiveFrom time.Time
+
+	WhileHibernated *big.Rat      // an hour, while hibernated; nil: not known
+	Steps           []Step        // other prices after hours of one run, in order
+	Floor           *big.Rat      // least for each settlement of a run; nil: none
+	Settle          time.Duration // settled at each whole one on the clock (time.Hour) and at the run's end; 0: at its end only
+	Also            []Meter       // what else is billed by time
+}
+
+// Step is the price of an hour once a run has been billed for After.
+type Step struct {
+	After   time.Duration
+	PerHour *big.Rat
+}
+
+// Meter is something beside compute and the disk that is billed by exact time in
+// some states: an address, a volume, a disk that is dearer while stopped.
+type Meter struct {
+	Kind    string   // "disk" and "volume" are counted as Disk, all else as Other
+	PerHour *big.Rat // nil: not known
+	In      []State
 }
 
 // Prepaid is a period paid in advance: inside it running costs nothing more.
@@ -51,10 +71,11 @@ type Prepaid struct {
 type State string
 
 const (
-	Running State = "running"
-	Stopped State = "stopped"
-	Gone    State = "gone"
-	Unknown State = "unknown" // not observed: its cost is unknown
+	Running    State = "running"
+	Stopped    State = "stopped"
+	Hibernated State = "hibernated"
+	Gone       State = "gone"
+	Unknown    State = "unknown" // not observed: its cost is unknown
 )
 
 // Interval is a stretch of time in one state under one plan. To is zero where
@@ -69,8 +90,9 @@ type Interval struct {
 // Bill is what intervals cost, by kind. A nil amount is not known.
 type Bill struct {
 	Compute *Amount
-	Stopped *Amount
+	Stopped *Amount // compute while stopped or hibernated
 	Disk    *Amount
+	Other   *Amount  // Plan.Also without disks
 	Total   *Amount  // nil where any part is not known
 	Known   *Amount  // the sum of the known parts: "at least"
 	Missing []string // names of the unknown parts

@@ -12,10 +12,12 @@ import (
 const (
 	MissingPrice    = "price"
 	MissingStopped  = "price while stopped"
+	MissingHibern   = "price while hibernated"
 	MissingDisk     = "disk price"
 	MissingDiskSize = "disk size"
 	MissingPrepaid  = "price of the prepaid period"
 	MissingState    = "state (nobody looked)"
+	missingOther    = "price of the " // and a Meter's Kind
 )
 
 // Cost is what the intervals cost until at.
@@ -28,9 +30,10 @@ const (
 // A run is a stretch of adjacent Running intervals without a NewStart. Its units
 // are counted from its beginning; each started unit is charged whole, at the
 // price in force when it started, so that a bill never falls. The minimum is
-// charged at each run's beginning. A prepaid period costs what was paid, at its
+// charged at each run's beginning, the floor at that of each of its settlements. A prepaid period costs what was paid, at its
 // beginning; in it compute costs nothing more, the disk still does. Disks are
-// charged by exact time while running or stopped.
+// charged by exact time while running, stopped or hibernated, and so is what
+// Plan.Also lists, in its states.
 //
 // What is not known makes its amounts and the total nil; Known is then the sum
 // of the rest, and Missing says what is missing. Different currencies, negative
@@ -97,8 +100,9 @@ func possible(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 2200 }
 
 // tally holds times by rate, multiplied out once at the end: exact and quick.
 type tally struct {
-	compute, stopped, disk []rated
-	paid                   big.Rat
+	compute, stopped, disk, other []rated
+	paid                          big.Rat
+	floors                        big.Rat // what settlements cost more than their time
 }
 
 type rated struct {
@@ -136,6 +140,7 @@ func total(list []rated) *big.Rat {
 // add counts the flattened list until at, forwards or backwards.
 func (t *tally) add(list []Interval, at time.Time, sign int64) {
 	var r run
+	defer func() { t.settle(&r, sign) }()
 	var disk diskRate
 	for n, i := range list {
 		if !i.From.Before(at) {
@@ -145,20 +150,28 @@ func (t *tally) add(list []Interval, at time.Time, sign int64) {
 		if end.IsZero() || end.After(at) {
 			end = at
 		}
-		if i.State == Running || i.State == Stopped {
+		if i.State.exists() {
 			charge(&t.disk, disk.of(i.Plan), end.Sub(i.From), sign)
 		}
+		for _, m := range i.Plan.Also {
+			if slices.Contains(m.In, i.State) {
+				charge(m.into(t), m.PerHour, end.Sub(i.From), sign)
+			}
+		}
 		if i.State == Running && startsRun(list, n) {
+			t.settle(&r, sign)
 			r = run{pos: i.From, fresh: true}
 		}
 		i.To = end
 		for _, part := range splitPrepaid(i) {
 			switch {
 			case part.State == Running:
-				d := r.advance(part)
-				charge(&t.compute, part.Plan.PerHour, d, sign)
+				from, d := r.advance(part)
+				t.spend(&r, &part.Plan, from, d, sign)
 			case part.State == Stopped && !part.covered:
 				charge(&t.stopped, part.Plan.WhileStopped, part.To.Sub(part.From), sign)
+			case part.State == Hibernated && !part.covered:
+				charge(&t.stopped, part.Plan.WhileHibernated, part.To.Sub(part.From), sign)
 			}
 		}
 	}
@@ -211,56 +224,29 @@ func (t *tally) addPrepaid(list []Interval, at time.Time, sign int64) {
 	}
 }
 
-// run is the walk over one start: everything before pos is paid.
-type run struct {
-	pos   time.Time
-	fresh bool // the minimum is still to be charged
-}
-
-// advance gives the time to charge for a part of the run, and moves past it.
-func (r *run) advance(p part) time.Duration {
-	if p.covered {
-		r.fresh = false
-		if p.To.After(r.pos) {
-			r.pos = p.To
-		}
-		return 0
-	}
-	if !r.fresh && !p.To.After(r.pos) {
-		return 0 // inside a unit that is already paid
-	}
-	d := p.To.Sub(r.pos)
-	if minimum := time.Duration(p.Plan.MinSeconds) * time.Second; r.fresh && d < minimum {
-		d = minimum
-	}
-	r.fresh = false
-	if unit := p.Plan.Billed.unit(); unit > 0 {
-		d = (d + unit - 1) / unit * unit
-	}
-	r.pos = r.pos.Add(d)
-	return d
-}
-
 // bill multiplies out.
 func (t *tally) bill(currency string, missing []string) Bill {
 	amount := func(r *big.Rat) *Amount { return &Amount{r, currency} }
 	compute := total(t.compute)
 	compute.Add(compute, &t.paid)
-	stopped, disk := total(t.stopped), total(t.disk)
+	compute.Add(compute, &t.floors)
+	stopped, disk, other := total(t.stopped), total(t.disk), total(t.other)
 	known := new(big.Rat).Add(compute, stopped)
-	known.Add(known, disk)
-	b := Bill{Compute: amount(compute), Stopped: amount(stopped), Disk: amount(disk), Known: amount(known), Total: amount(new(big.Rat).Set(known)), Missing: missing}
+	known.Add(known, disk).Add(known, other)
+	b := Bill{Compute: amount(compute), Stopped: amount(stopped), Disk: amount(disk), Other: amount(other), Known: amount(known), Total: amount(new(big.Rat).Set(known)), Missing: missing}
 	for _, m := range missing {
 		b.Total = nil
 		switch m {
 		case MissingPrice, MissingPrepaid:
 			b.Compute = nil
-		case MissingStopped:
+		case MissingStopped, MissingHibern:
 			b.Stopped = nil
 		case MissingDisk, MissingDiskSize:
 			b.Disk = nil
 		case MissingState:
-			b.Compute, b.Stopped, b.Disk = nil, nil, nil
+			b.Compute, b.Stopped, b.Disk, b.Other = nil, nil, nil, nil
+		default: // missingOther
+			b.Other = nil
 		}
 	}
 	return b
@@ -290,7 +276,7 @@ func missingIn(list []Interval, from, to time.Time) []string {
 		switch i.State {
 		case Gone:
 			continue
-		case Running, Stopped:
+		case Running, Stopped, Hibernated:
 			for _, part := range splitPrepaid(i) {
 				if part.covered {
 					continue
@@ -300,6 +286,14 @@ func missingIn(list []Interval, from, to time.Time) []string {
 				}
 				if i.State == Stopped && i.Plan.WhileStopped == nil {
 					add(MissingStopped)
+				}
+				if i.State == Hibernated && i.Plan.WhileHibernated == nil {
+					add(MissingHibern)
+				}
+			}
+			for _, m := range i.Plan.Also {
+				if m.PerHour == nil && slices.Contains(m.In, i.State) {
+					add(m.missing())
 				}
 			}
 			if name := i.Plan.diskMissing(); name != "" {

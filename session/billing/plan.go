@@ -3,6 +3,7 @@ package billing
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 )
@@ -40,7 +41,7 @@ func (p Plan) Validate() error {
 	for _, r := range []struct {
 		name string
 		rate *big.Rat
-	}{{"price", p.PerHour}, {"price while stopped", p.WhileStopped}, {"disk size", p.DiskGB}, {"disk price", p.PerGBMonth}} {
+	}{{"price", p.PerHour}, {"price while stopped", p.WhileStopped}, {"price while hibernated", p.WhileHibernated}, {"disk size", p.DiskGB}, {"disk price", p.PerGBMonth}} {
 		if r.rate != nil && r.rate.Sign() < 0 {
 			return fmt.Errorf("the %s is negative (%s): it must be 0 or more", r.name, r.rate.FloatString(2))
 		}
@@ -62,6 +63,9 @@ func (p Plan) Validate() error {
 			return fmt.Errorf("the price of the prepaid period is negative (%s)", pre.Paid.FloatString(2))
 		}
 	}
+	if err := p.check(); err != nil {
+		return err
+	}
 	if p.Currency == "" && p.priced() {
 		return fmt.Errorf("a price without a currency: say which one, such as CNY or USD")
 	}
@@ -70,10 +74,11 @@ func (p Plan) Validate() error {
 
 // priced says whether any rate of the plan is more than nothing.
 func (p Plan) priced() bool {
-	for _, r := range []*big.Rat{p.PerHour, p.WhileStopped, p.PerGBMonth} {
-		if r != nil && r.Sign() > 0 {
-			return true
-		}
+	more := func(r *big.Rat) bool { return r != nil && r.Sign() > 0 }
+	if slices.ContainsFunc([]*big.Rat{p.PerHour, p.WhileStopped, p.WhileHibernated, p.PerGBMonth, p.Floor}, more) ||
+		slices.ContainsFunc(p.Steps, func(s Step) bool { return more(s.PerHour) }) ||
+		slices.ContainsFunc(p.Also, func(m Meter) bool { return more(m.PerHour) }) {
+		return true
 	}
 	return p.Prepaid != nil && p.Prepaid.Paid != nil && p.Prepaid.Paid.Sign() > 0
 }
@@ -126,6 +131,20 @@ func (p Plan) key() string {
 		rat(p.Prepaid.Paid)
 		fmt.Fprintf(&b, "%d|%d", p.Prepaid.From.UnixNano(), p.Prepaid.To.UnixNano())
 	}
+	if p.WhileHibernated != nil || p.Floor != nil || p.Settle != 0 {
+		b.WriteString("h")
+		rat(p.WhileHibernated)
+		rat(p.Floor)
+		fmt.Fprintf(&b, "%d|", p.Settle)
+	}
+	for _, s := range p.Steps {
+		fmt.Fprintf(&b, "s%d|", s.After)
+		rat(s.PerHour)
+	}
+	for _, m := range p.Also {
+		fmt.Fprintf(&b, "m%q%v|", m.Kind, m.In)
+		rat(m.PerHour)
+	}
 	return b.String()
 }
 
@@ -153,6 +172,11 @@ func BurnPerHour(p Plan, s State) *Amount {
 			return nil
 		}
 		rate.Set(p.WhileStopped)
+	case Hibernated:
+		if p.WhileHibernated == nil {
+			return nil
+		}
+		rate.Set(p.WhileHibernated)
 	default:
 		return nil
 	}
@@ -162,13 +186,22 @@ func BurnPerHour(p Plan, s State) *Amount {
 	if disk := p.diskPerHour(); disk != nil {
 		rate.Add(rate, disk)
 	}
+	for _, m := range p.Also {
+		if !slices.Contains(m.In, s) {
+			continue
+		}
+		if m.PerHour == nil {
+			return nil
+		}
+		rate.Add(rate, m.PerHour)
+	}
 	return &Amount{rate, p.Currency}
 }
 
 // BurnAt is BurnPerHour at a moment: inside a prepaid period only the disk costs.
 func BurnAt(p Plan, s State, at time.Time) *Amount {
 	if pre := p.Prepaid; pre != nil && !at.Before(pre.From) && at.Before(pre.To) {
-		p.PerHour, p.WhileStopped = new(big.Rat), new(big.Rat)
+		p.PerHour, p.WhileStopped, p.WhileHibernated = new(big.Rat), new(big.Rat), new(big.Rat)
 	}
 	return BurnPerHour(p, s)
 }

@@ -19,7 +19,16 @@ func randomPlan(r *rand.Rand) Plan {
 	}
 	quanta := []Quantum{"", Second, Minute, MinuteExact, Hour, HourExact}
 	p := Plan{Currency: "CNY", PerHour: rate(2000), Billed: quanta[r.IntN(len(quanta))], WhileStopped: rate(50),
-		DiskGB: rate(50000), PerGBMonth: rate(100), MonthHours: []int{0, 720, 730}[r.IntN(3)]}
+		DiskGB: rate(50000), PerGBMonth: rate(100), MonthHours: []int{0, 720, 730}[r.IntN(3)], WhileHibernated: rate(20)}
+	if r.IntN(3) == 0 {
+		p.Floor, p.Settle = big.NewRat(r.Int64N(300), 100), []time.Duration{0, time.Hour, 5 * time.Minute}[r.IntN(3)]
+	}
+	if r.IntN(3) == 0 {
+		p.Steps = []Step{{time.Duration(1+r.Int64N(7200)) * time.Second, big.NewRat(r.Int64N(900), 100)}, {3 * time.Hour, big.NewRat(r.Int64N(900), 100)}}
+	}
+	if r.IntN(3) == 0 {
+		p.Also = []Meter{{"ip", rate(10), []State{Running, Stopped}}, {"volume", rate(10), []State{Stopped, Hibernated}}}
+	}
 	if r.IntN(3) == 0 {
 		p.MinSeconds = r.Int64N(7200)
 	}
@@ -32,7 +41,7 @@ func randomPlan(r *rand.Rand) Plan {
 
 // randomLife is a list of adjacent or separate intervals, in order.
 func randomLife(r *rand.Rand) []Interval {
-	states := []State{Running, Running, Running, Stopped, Gone, Unknown}
+	states := []State{Running, Running, Running, Stopped, Hibernated, Gone, Unknown}
 	var list []Interval
 	at := t0
 	plan := randomPlan(r)
@@ -57,7 +66,7 @@ func randomLife(r *rand.Rand) []Interval {
 // asText is a bill for comparison.
 func asText(b Bill) string {
 	s := ""
-	for _, a := range []*Amount{b.Compute, b.Stopped, b.Disk, b.Total, b.Known} {
+	for _, a := range []*Amount{b.Compute, b.Stopped, b.Disk, b.Other, b.Total, b.Known} {
 		if a == nil {
 			s += "? "
 			continue
@@ -133,7 +142,7 @@ func sorted(b Bill) Bill {
 		set[m] = true
 	}
 	b.Missing = nil
-	for _, m := range []string{MissingDisk, MissingDiskSize, MissingPrepaid, MissingPrice, MissingState, MissingStopped} {
+	for _, m := range []string{MissingDisk, MissingDiskSize, MissingPrepaid, MissingPrice, MissingState, MissingStopped, MissingHibern, missingOther + "ip"} {
 		if set[m] {
 			b.Missing = append(b.Missing, m)
 		}
@@ -228,6 +237,11 @@ func TestCostRefuses(t *testing.T) {
 		"two currencies":    {running(0, 10, usd), running(10, 20, cny)},
 		"no currency":       {running(0, 10, Plan{PerHour: dec("1")})},
 		"a negative price":  {running(0, 10, Plan{Currency: "CNY", PerHour: dec("-1")})},
+		"a negative floor":  {running(0, 10, Plan{Currency: "CNY", Floor: dec("-1")})},
+		"an odd settlement": {running(0, 10, Plan{Currency: "CNY", Settle: 7 * time.Minute})},
+		"steps in disorder": {running(0, 10, Plan{Currency: "CNY", Steps: []Step{{2 * time.Hour, dec("1")}, {time.Hour, dec("1")}}})},
+		"a step of nothing": {running(0, 10, Plan{Currency: "CNY", Steps: []Step{{time.Hour, nil}}})},
+		"a meter for ever":  {running(0, 10, Plan{Currency: "CNY", Also: []Meter{{"ip", dec("1"), []State{Gone}}}})},
 		"a negative disk":   {running(0, 10, Plan{Currency: "CNY", DiskGB: dec("-1")})},
 		"an odd quantum":    {running(0, 10, Plan{Currency: "CNY", Billed: "fortnight"})},
 		"a negative start":  {running(0, 10, Plan{Currency: "CNY", MinSeconds: -1})},
