@@ -79,7 +79,7 @@ func (f *Fleet) tellUnlisted(ctx context.Context, rows []ledger.Row, now time.Ti
 			return err
 		}
 		t := ledger.Fold(events, now)
-		if t.State != billing.Running && t.State != billing.Stopped {
+		if t.State != billing.Running && t.State != billing.Stopped && t.State != billing.Hibernated {
 			continue
 		}
 		row.Note = fmt.Sprintf("not in the config any more; last seen %s and still counted as %s: if it is gone, add it again and end it with rentop rm %s",

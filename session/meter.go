@@ -106,6 +106,10 @@ func (s *Session) observeRunning(facts *remote.Facts) {
 	s.record(ledger.Observed, s.f.opt.Now(), "ssh", o)
 }
 
+// hibernated is a provider's own word for stopped with nothing but the disk and
+// the address billed (Hyperstack's).
+const hibernated = "HIBERNATED"
+
 // observeProvider writes the provider's word.
 func (s *Session) observeProvider(p provider.Status) {
 	o := ledger.Observation{State: string(billing.Unknown), StartedAt: p.StartedAt, Why: p.Detail}
@@ -114,6 +118,9 @@ func (s *Session) observeProvider(p provider.Status) {
 		o.State = string(billing.Running)
 	case provider.Stopped:
 		o.State = string(billing.Stopped)
+		if p.Detail == hibernated {
+			o.State = string(billing.Hibernated)
+		}
 	case provider.Gone:
 		o.State = string(billing.Gone)
 	default:

@@ -120,6 +120,11 @@ func (in Instance) check() (key, what string) {
 			return "artifacts", fmt.Sprintf("to = %q: a local folder or s3://bucket/path", remote.Clean(a.To))
 		}
 	}
+	for _, t := range in.Tags {
+		if CheckName(t) != "" || strings.Contains(t, ",") {
+			return "tags", fmt.Sprintf("a tag is a word of letters, digits, - and _, not %q", remote.Clean(t))
+		}
+	}
 	for _, p := range in.LookIn {
 		if p != "~" && !strings.HasPrefix(p, "~/") && !strings.HasPrefix(p, "/") {
 			return "look_in", fmt.Sprintf(`look_in holds absolute paths on the instance, or ones below "~", not %q`, remote.Clean(p))

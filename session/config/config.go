@@ -66,6 +66,7 @@ type Instance struct {
 	Artifacts []Artifact `toml:"artifacts,omitempty"`
 	LookIn    []string   `toml:"look_in,omitempty"` // where the person's files lie; empty: every writable local file system
 	Watch     []Watch    `toml:"watch,omitempty"`
+	Tags      []string   `toml:"tags,omitempty"` // the bill can be added up by them
 }
 
 // Command is the person's own shell lines for provider = "command".
@@ -86,6 +87,29 @@ type Rate struct {
 	Minimum      string   `toml:"minimum,omitempty"`       // billed at least, for each start: "60s"
 	WhileStopped string   `toml:"while_stopped,omitempty"` // an hour
 	Prepaid      *Prepaid `toml:"prepaid,omitempty"`
+
+	WhileHibernated string  `toml:"while_hibernated,omitempty"` // an hour
+	Steps           []Step  `toml:"steps,omitempty"`            // other prices after hours of one run
+	Floor           string  `toml:"floor,omitempty"`            // least amount of a settlement
+	Settle          string  `toml:"settle,omitempty"`           // "hour": settled at each full hour; else at the run's end
+	Also            []Meter `toml:"also,omitempty"`             // what else is billed by time
+}
+
+// Step is a price after so many hours of one run.
+type Step struct {
+	After   string `toml:"after"` // "96h"
+	PerHour string `toml:"per_hour"`
+}
+
+// Meter is something beside compute and the disk that costs by time: an address, a
+// volume. Either an hour or GB and a month are priced.
+type Meter struct {
+	What       string   `toml:"what"` // disk, volume, ip, …
+	PerHour    string   `toml:"per_hour,omitempty"`
+	GB         int64    `toml:"gb,omitempty"`
+	PerGBMonth string   `toml:"per_gb_month,omitempty"`
+	MonthHours int      `toml:"month_hours,omitempty"`
+	While      []string `toml:"while,omitempty"` // running, stopped, hibernated; empty: all of them
 }
 
 // Prepaid is a period that is paid already. Times are RFC 3339 or a date.

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rentop/remote/needtest"
+	"rentop/session/billing"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -82,6 +84,12 @@ func TestParseErrors(t *testing.T) {
 		{"limit", "[transfer]\nlimit = \"fast\"\n", "transfer.limit: \"fast\" is no rate"},
 		{"traffic without a currency", "[instance.a]\nssh = \"u@h\"\ntraffic = { out_per_gb = \"0.12\" }\n", "config.toml:3: instance \"a\": traffic has a price"},
 		{"traffic below nothing", "[instance.a]\nssh = \"u@h\"\nrate = { currency = \"USD\" }\ntraffic = { out_per_gb = \"-1\" }\n", "traffic.out_per_gb"},
+		{"steps in disorder", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = \"1\", currency = \"CNY\", steps = [{ after = \"2h\", per_hour = \"1\" }, { after = \"1h\", per_hour = \"1\" }] }\n", "later and later"},
+		{"a step of words", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = \"1\", currency = \"CNY\", steps = [{ after = \"soon\", per_hour = \"1\" }] }\n", "rate.steps"},
+		{"settled by the moon", "[instance.a]\nssh = \"u@h\"\nrate = { per_hour = \"1\", currency = \"CNY\", settle = \"moon\" }\n", "rate.settle"},
+		{"a meter without a price", "[instance.a]\nssh = \"u@h\"\nrate = { currency = \"CNY\", also = [{ what = \"ip\" }] }\n", "ip needs per_hour"},
+		{"a meter in no state", "[instance.a]\nssh = \"u@h\"\nrate = { currency = \"CNY\", also = [{ what = \"ip\", per_hour = \"1\", while = [\"asleep\"] }] }\n", "hibernated"},
+		{"a tag of two words", "[instance.a]\nssh = \"u@h\"\ntags = [\"a b\"]\n", "a tag is a word"},
 		{"escape in name", "[instance.\"\\u001b[2J\"]\nssh = \"u@h\"\n", "name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -93,6 +101,30 @@ func TestParseErrors(t *testing.T) {
 				t.Errorf("not one clean sentence: %q", err)
 			}
 		})
+	}
+}
+
+// TestPlanOfEverything reads a rate with all that it may have, and writes it back.
+func TestPlanOfEverything(t *testing.T) {
+	text := []byte(`[instance.a]
+ssh = "u@h"
+tags = ["paper", "x"]
+rate = { per_hour = "1.35", currency = "USD", while_stopped = "1.35", while_hibernated = "0", floor = "0.01", settle = "hour", steps = [{ after = "96h", per_hour = "0.9" }], also = [{ what = "disk", gb = 100, per_gb_month = "0.07", while = ["hibernated"] }, { what = "ip", per_hour = "0.005" }] }
+`)
+	f, err := Parse("config.toml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := f.Instance["a"].Plan()
+	if err != nil || p.Settle != time.Hour || len(p.Steps) != 1 || len(p.Also) != 2 || len(p.Also[1].In) != 3 ||
+		billing.BurnPerHour(p, billing.Hibernated).Exact(6) != "0.014589" {
+		t.Errorf("%+v %v", p, err)
+	}
+	in := f.Instance["a"]
+	in.Budget = "5"
+	out, err := Edit(text, "a", in)
+	if err != nil || string(out) != string(text)+"budget = \"5\"\n" {
+		t.Errorf("%s %v", out, err)
 	}
 }
 

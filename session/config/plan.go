@@ -39,6 +39,9 @@ func (in Instance) Plan() (billing.Plan, error) {
 			}
 			p.MinSeconds = int64(d / time.Second)
 		}
+		if err := r.more(&p); err != nil {
+			return p, err
+		}
 		if r.Prepaid != nil {
 			if p.Prepaid, err = r.Prepaid.plan(); err != nil {
 				return p, err
@@ -61,6 +64,70 @@ func (in Instance) Plan() (billing.Plan, error) {
 		}
 	}
 	return p, p.Validate()
+}
+
+// more reads the parts of a rate that most plans do not have.
+func (r *Rate) more(p *billing.Plan) (err error) {
+	if p.WhileHibernated, err = price("rate.while_hibernated", r.WhileHibernated); err != nil {
+		return err
+	}
+	if p.Floor, err = price("rate.floor", r.Floor); err != nil {
+		return err
+	}
+	switch r.Settle {
+	case "":
+	case "hour":
+		p.Settle = time.Hour
+	default:
+		return fmt.Errorf(`rate.settle is "hour" or left out, not %q`, remote.Clean(r.Settle))
+	}
+	for _, s := range r.Steps {
+		after, err := time.ParseDuration(s.After)
+		if err != nil || after <= 0 || after%time.Second != 0 {
+			return fmt.Errorf("rate.steps: after is a time such as 96h, not %q", remote.Clean(s.After))
+		}
+		step := billing.Step{After: after}
+		if step.PerHour, err = price("rate.steps.per_hour", s.PerHour); err != nil {
+			return err
+		}
+		p.Steps = append(p.Steps, step)
+	}
+	for _, m := range r.Also {
+		meter, err := m.meter()
+		if err != nil {
+			return err
+		}
+		p.Also = append(p.Also, meter)
+	}
+	return nil
+}
+
+func (m Meter) meter() (out billing.Meter, err error) {
+	if CheckName(m.What) != "" {
+		return out, fmt.Errorf(`rate.also: what is a word such as ip or volume, not %q`, remote.Clean(m.What))
+	}
+	out.Kind = m.What
+	for _, s := range m.While {
+		out.In = append(out.In, billing.State(s)) // checked with the plan
+	}
+	if len(m.While) == 0 {
+		out.In = []billing.State{billing.Running, billing.Stopped, billing.Hibernated}
+	}
+	if out.PerHour, err = price("rate.also.per_hour", m.PerHour); err != nil {
+		return out, err
+	}
+	gb, err := price("rate.also.per_gb_month", m.PerGBMonth)
+	switch {
+	case err != nil:
+		return out, err
+	case (gb == nil) == (out.PerHour == nil) || gb != nil && (m.GB < 1 || m.GB > maxDiskGB):
+		return out, fmt.Errorf("rate.also: %s needs per_hour, or gb and per_gb_month", m.What)
+	case m.MonthHours != 0 && m.MonthHours != 720 && m.MonthHours != 730:
+		return out, fmt.Errorf("rate.also: month_hours is 720 or 730, not %d", m.MonthHours)
+	case gb != nil:
+		out.PerHour = billing.PerGBMonth(new(big.Rat).SetInt64(m.GB), gb, m.MonthHours)
+	}
+	return out, nil
 }
 
 func (p Prepaid) plan() (*billing.Prepaid, error) {

@@ -36,6 +36,25 @@ type PlanData struct {
 	PerGBMonth   string       `json:"per_gb_month,omitempty"`
 	MonthHours   int          `json:"month_hours,omitempty"`
 	Prepaid      *PrepaidData `json:"prepaid,omitempty"`
+
+	WhileHibernated string      `json:"while_hibernated,omitempty"`
+	Steps           []StepData  `json:"steps,omitempty"`
+	Floor           string      `json:"floor,omitempty"`
+	SettleSeconds   int64       `json:"settle_seconds,omitempty"`
+	Also            []MeterData `json:"also,omitempty"`
+}
+
+// StepData is a billing.Step.
+type StepData struct {
+	AfterSeconds int64  `json:"after_seconds"`
+	PerHour      string `json:"per_hour"`
+}
+
+// MeterData is a billing.Meter.
+type MeterData struct {
+	Kind    string          `json:"kind"`
+	PerHour string          `json:"per_hour,omitempty"`
+	In      []billing.State `json:"in"`
 }
 
 // PrepaidData is a billing.Prepaid.
@@ -54,6 +73,13 @@ func PlanDataOf(p billing.Plan) PlanData {
 	if p.Prepaid != nil {
 		d.Prepaid = &PrepaidData{Paid: ratText(p.Prepaid.Paid), From: p.Prepaid.From, To: p.Prepaid.To}
 	}
+	d.WhileHibernated, d.Floor, d.SettleSeconds = ratText(p.WhileHibernated), ratText(p.Floor), int64(p.Settle/time.Second)
+	for _, s := range p.Steps {
+		d.Steps = append(d.Steps, StepData{AfterSeconds: int64(s.After / time.Second), PerHour: ratText(s.PerHour)})
+	}
+	for _, m := range p.Also {
+		d.Also = append(d.Also, MeterData{Kind: m.Kind, PerHour: ratText(m.PerHour), In: m.In})
+	}
 	return d
 }
 
@@ -63,16 +89,27 @@ func (d PlanData) Plan() (billing.Plan, error) {
 	if d.Prepaid != nil {
 		p.Prepaid = &billing.Prepaid{From: d.Prepaid.From, To: d.Prepaid.To}
 	}
-	for _, f := range []struct {
+	type field struct {
 		text string
 		to   **big.Rat
-	}{{d.PerHour, &p.PerHour}, {d.WhileStopped, &p.WhileStopped}, {d.DiskGB, &p.DiskGB}, {d.PerGBMonth, &p.PerGBMonth}} {
-		if err := readRat(f.text, f.to); err != nil {
-			return billing.Plan{}, err
-		}
 	}
+	fields := []field{{d.PerHour, &p.PerHour}, {d.WhileStopped, &p.WhileStopped}, {d.DiskGB, &p.DiskGB}, {d.PerGBMonth, &p.PerGBMonth},
+		{d.WhileHibernated, &p.WhileHibernated}, {d.Floor, &p.Floor}}
 	if d.Prepaid != nil {
-		if err := readRat(d.Prepaid.Paid, &p.Prepaid.Paid); err != nil {
+		fields = append(fields, field{d.Prepaid.Paid, &p.Prepaid.Paid})
+	}
+	p.Settle = time.Duration(d.SettleSeconds) * time.Second
+	p.Steps, p.Also = make([]billing.Step, len(d.Steps)), make([]billing.Meter, len(d.Also))
+	for i, s := range d.Steps {
+		p.Steps[i].After = time.Duration(s.AfterSeconds) * time.Second
+		fields = append(fields, field{s.PerHour, &p.Steps[i].PerHour})
+	}
+	for i, m := range d.Also {
+		p.Also[i].Kind, p.Also[i].In = m.Kind, m.In
+		fields = append(fields, field{m.PerHour, &p.Also[i].PerHour})
+	}
+	for _, f := range fields {
+		if err := readRat(f.text, f.to); err != nil {
 			return billing.Plan{}, err
 		}
 	}

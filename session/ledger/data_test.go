@@ -11,7 +11,9 @@ import (
 
 func TestPlanComesBackExactly(t *testing.T) {
 	p := billing.Plan{Currency: "USD", PerHour: big.NewRat(288, 365), Billed: billing.Hour, MinSeconds: 60, WhileStopped: new(big.Rat), DiskGB: big.NewRat(100, 1),
-		MonthHours: 720, Prepaid: &billing.Prepaid{Paid: big.NewRat(576, 1), From: t0, To: t0.AddDate(0, 1, 0)}}
+		MonthHours: 720, Prepaid: &billing.Prepaid{Paid: big.NewRat(576, 1), From: t0, To: t0.AddDate(0, 1, 0)},
+		WhileHibernated: big.NewRat(1, 3), Floor: big.NewRat(1, 100), Settle: time.Hour, Steps: []billing.Step{{After: 96 * time.Hour, PerHour: big.NewRat(1, 7)}},
+		Also: []billing.Meter{{Kind: "ip", In: []billing.State{billing.Stopped}}, {Kind: "volume", PerHour: big.NewRat(2, 3), In: []billing.State{billing.Running}}}}
 	text, err := json.Marshal(PlanDataOf(p))
 	if err != nil {
 		t.Fatal(err)

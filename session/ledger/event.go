@@ -41,7 +41,7 @@ type Event struct {
 // the beginning of the running period where it could be read (the provider, or
 // the instance's own PID 1), so that time before rentop looked is billed too.
 type Observation struct {
-	State     string    `json:"state"` // running, stopped, gone, unknown
+	State     string    `json:"state"` // running, stopped, hibernated, gone, unknown
 	StartedAt time.Time `json:"started_at,omitzero"`
 	Box       string    `json:"box,omitempty"` // boot id + PID 1 start: changes at each restart
 	Why       string    `json:"why,omitempty"`

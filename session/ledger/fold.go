@@ -119,7 +119,7 @@ func (f *folder) apply(e *fact) {
 		switch s := billing.State(o.State); s {
 		case billing.Running:
 			f.running(e, o)
-		case billing.Stopped, billing.Gone:
+		case billing.Stopped, billing.Hibernated, billing.Gone:
 			f.ended(e, s)
 		}
 	case FirstSeen:
@@ -130,7 +130,7 @@ func (f *folder) apply(e *fact) {
 		}
 		f.running(e, Observation{Box: d.Box, StartedAt: StartedAt(d.BoxStartedAt, d.InstanceClock, e.at)})
 	case Removed:
-		if s := f.state(); s == billing.Running || s == billing.Stopped {
+		if s := f.state(); held(s) {
 			f.note("note.left."+phrase.ID(s), e.at)
 			f.push(span{state: billing.Gone, from: e.at})
 			f.seen, f.endSeq = e.at, e.Seq
@@ -165,7 +165,7 @@ func (f *folder) running(e *fact, o Observation) {
 	switch f.state() {
 	case billing.Running:
 		f.stillRunning(e, o)
-	case billing.Stopped, billing.Gone:
+	case billing.Stopped, billing.Hibernated, billing.Gone:
 		if !f.runningAgain(e, o) {
 			return
 		}
@@ -298,7 +298,12 @@ func (f *folder) runningAgain(e *fact, o Observation) bool {
 	return true
 }
 
-// ended takes in a sight of a stopped or gone instance.
+// held says whether an instance in that state is still rented.
+func held(s billing.State) bool {
+	return s == billing.Running || s == billing.Stopped || s == billing.Hibernated
+}
+
+// ended takes in a sight of a stopped, hibernated or gone instance.
 func (f *folder) ended(e *fact, s billing.State) {
 	was := f.state()
 	if was == billing.Running {

@@ -80,6 +80,26 @@ func show(t Timeline) string {
 	return strings.Join(parts, " | ")
 }
 
+// TestFoldHibernated: it ends the running and has a price of its own.
+func TestFoldHibernated(t *testing.T) {
+	s := (&script{}).add("10:00", "10:00", "user", PlanSet, PlanData{Currency: "USD", PerHour: "1", WhileStopped: "1", WhileHibernated: "1/100", Steps: []StepData{{7200, "1/2"}}})
+	s.running("10:00", "10:00", "a").told("12:00", "12:00", "hibernated")
+	tl := Fold(s.events, clock("13:00"))
+	if got := show(tl); got != "*running 10:00-12:00 @1 | hibernated 12:00- @1" {
+		t.Error(got)
+	}
+	if b, err := tl.Bill(clock("13:00")); err != nil || b.Total == nil || b.Total.Exact(4) != "2.01" {
+		t.Errorf("%+v %v", b.Total, err)
+	}
+	s.running("13:00", "13:00", "b")
+	tl = Fold(s.events, clock("14:00"))
+	for at, want := range map[string]string{"14:00": "1", "15:00": "0.5"} {
+		if got := tl.PerHour(clock(at)); got == nil || got.Exact(4) != want {
+			t.Errorf("at %s an hour costs %v, want %s", at, got, want)
+		}
+	}
+}
+
 func TestFold(t *testing.T) {
 	tests := []struct {
 		name   string

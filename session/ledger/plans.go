@@ -49,6 +49,10 @@ func fillUnknown(plans []billing.Plan) {
 		}
 		if p.PerHour == nil {
 			p.PerHour, p.Billed, p.MinSeconds = next.PerHour, next.Billed, next.MinSeconds
+			p.Steps, p.Floor, p.Settle = next.Steps, next.Floor, next.Settle
+		}
+		if p.WhileHibernated == nil {
+			p.WhileHibernated = next.WhileHibernated
 		}
 		if p.WhileStopped == nil {
 			p.WhileStopped = next.WhileStopped
@@ -92,7 +96,7 @@ func (f *folder) timeline(plans []billing.Plan, now time.Time) Timeline {
 	if f.gaps > 0 {
 		f.note("note.nobody", f.gapFrom, f.gapTo, f.gaps)
 	}
-	if s := f.state(); (s == billing.Running || s == billing.Stopped) && now.Sub(f.seen) > silence {
+	if s := f.state(); held(s) && now.Sub(f.seen) > silence {
 		t.UnconfirmedSince = f.seen
 		f.note("note.still."+phrase.ID(s), f.seen)
 	}

@@ -30,7 +30,7 @@ func (t Timeline) Between(from, to time.Time) (billing.Bill, error) {
 
 // PerHour is what an hour costs from at on; nil where it is not known.
 func (t Timeline) PerHour(at time.Time) *billing.Amount {
-	return billing.BurnAt(t.Plan, t.State, at)
+	return billing.BurnAt(t.Plan.After(at.Sub(t.Since)), t.State, at)
 }
 
 // Begin is when the first known interval began, zero where there is none.
