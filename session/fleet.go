@@ -32,6 +32,7 @@ type Options struct {
 	Secrets       remote.Secrets               // nil: the OS keyring
 	AcceptHostKey string                       // "SHA256:…": the answer to an unknown host key
 	Instances     []config.Instance            // the demo's, instead of the config
+	Only          []string                     // of the config's instances; nil: all
 	Providers     map[string]provider.Provider // by kind, beside the built-in ones
 	Simulated     bool
 	Held          bool             // sessions begin with Fleet.Begin: a screen is drawn first
@@ -172,6 +173,9 @@ func (f *Fleet) follow() error {
 		if file, err = config.Load(f.ConfigFile()); err != nil {
 			return err
 		}
+		maps.DeleteFunc(file.Instance, func(name string, _ config.Instance) bool {
+			return f.opt.Only != nil && !slices.Contains(f.opt.Only, name)
+		})
 	}
 	ex, err := f.exchangeRates(file)
 	if err != nil {
