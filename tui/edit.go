@@ -4,6 +4,7 @@ package tui
 
 import (
 	"context"
+	"reflect"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -83,7 +84,7 @@ func instanceForm(a *app, head, intro string, in config.Instance, save func(conf
 		r := rate
 		r.PerHour, r.Currency, r.WhileStopped = get("add.price"), strings.ToUpper(get("add.currency")), get("add.stopped")
 		out.Rate = nil
-		if r != (config.Rate{}) {
+		if !reflect.DeepEqual(r, config.Rate{}) {
 			out.Rate = &r
 		}
 		out.Budget, out.Provider, out.ID = get("add.budget"), get("add.provider"), get("add.id")
