@@ -53,6 +53,7 @@ var doors = []struct {
 		"remote/demo",            // the simulated instances' shells
 		"remote/sshtest",         // the tests' servers
 		"remote/agent/agenttest", // go build, for tests
+		"remote/gpu/guard",       // on the instance: the readers of GPUs, the person's save and action
 		"remote/needtest",        // looks whether a program is there
 	}, "a program of this machine is started only where this list says"},
 	{"net", []string{"remote/"}, "remote owns the network"},
@@ -70,12 +71,14 @@ var ladders = map[string][]string{
 // bare lists packages that may import nothing of ours but what is named.
 var bare = map[string][]string{
 	"session/billing": {},
+	"session/fit":     {},
 	"session/ledger":  {"session/billing", "session/phrase"},
+	"session/plan":    {"session/billing"},
 	"themes":          {},
 }
 
 // pure packages compute: no files, no network, no clock of their own.
-var pure = []string{"session/billing", "themes"}
+var pure = []string{"session/billing", "session/fit", "session/plan", "themes"}
 
 type source struct {
 	pkg   string // folder relative to the root, "." for main

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"time"
 )
 
 // CurrencyError says that two currencies met without an exchange rate.
@@ -52,6 +53,24 @@ func (a Amount) Cmp(b Amount) (int, error) {
 		return 0, err
 	}
 	return a.rat().Cmp(b.rat()), nil
+}
+
+// Times is n of the amount.
+func (a Amount) Times(n int64) Amount {
+	return Amount{new(big.Rat).Mul(a.rat(), big.NewRat(n, 1)), a.Currency}
+}
+
+// TimesHours is the amount of an hour over so many hours, to the nanosecond. Hours
+// beyond a century are taken as one.
+func (a Amount) TimesHours(h float64) Amount {
+	const century = 100 * 365.25 * 24
+	return a.Over(time.Duration(max(-century, min(h, century)) * float64(time.Hour)))
+}
+
+// Over is the amount of an hour over a time, exactly.
+func (a Amount) Over(d time.Duration) Amount {
+	hours := big.NewRat(int64(d), int64(time.Hour))
+	return Amount{hours.Mul(hours, a.rat()), a.Currency}
 }
 
 // Sign is -1, 0 or 1.

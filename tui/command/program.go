@@ -73,6 +73,7 @@ func (a *app) root() *cobra.Command {
 		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(),
 		a.pushCommand(), a.pullCommand(), a.copyCommand(), a.syncCommand(),
 		a.releaseCommand(), a.startCommand(), a.costCommand(),
+		a.planCommand(), a.fitCommand(),
 		a.manCommand(), a.versionCommand(), a.agentCommand(),
 	)
 	for _, c := range root.Commands() {
