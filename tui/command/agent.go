@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rentop/remote/agent/rentop-agent/services"
-	"rentop/remote/agent/serve"
 )
 
 // agentCommand is rentop as its own helper on an instance, when it was built from
@@ -17,7 +16,7 @@ func (a *app) agentCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if code := serve.Main(cmd.Context(), args, services.All()); code != 0 {
+			if code := services.Main(cmd.Context(), []string{"agent"}, args); code != 0 {
 				return exitWith(code)
 			}
 			return nil

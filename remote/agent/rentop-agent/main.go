@@ -1,7 +1,7 @@
 // Command rentop-agent is rentop's helper on an instance. rentop installs it by the
 // hash of its content, starts it over its own SSH connection and speaks to it over
-// its stdin and stdout; it is gone when they close. Release builds of rentop carry
-// it for linux/amd64 and linux/arm64.
+// its stdin and stdout; it is gone when they close. Only the guard, where a person
+// wants one, stays. Release builds of rentop carry it for linux/amd64 and linux/arm64.
 package main
 
 import (
@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"rentop/remote/agent/rentop-agent/services"
-	"rentop/remote/agent/serve"
 )
 
-func main() { os.Exit(serve.Main(context.Background(), os.Args[1:], services.All())) }
+func main() { os.Exit(services.Main(context.Background(), nil, os.Args[1:])) }
