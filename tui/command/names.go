@@ -33,6 +33,11 @@ func (a *app) jobNames(cmd *cobra.Command, args []string, typed string) ([]strin
 	return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
+// anyInstances completes every word as instanceNames does the first.
+func (a *app) anyInstances(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return a.instanceNames(cmd, nil, typed)
+}
+
 // instanceNames completes the first word of a command from the config alone: a
 // press of Tab must open no connection.
 func (a *app) instanceNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
