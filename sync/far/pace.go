@@ -46,16 +46,18 @@ const (
 	veryNear   = time.Millisecond
 	nearRate   = 60e6 // bytes a second
 	firstBlock = 1 << 20
-	// A link of slowRate bytes/s for which someWait bytes wait leaves time for more.
+	// A link of slowRate bytes/s for which someWait bytes wait, and a quarter of what
+	// may, leaves time for more; a shorter queue is that of cores that are busy.
 	slowRate  = 30e6
 	someWait  = 256 << 10
 	slowBlock = 2 << 20
+	fastRate  = 150e6 // bytes/s that a far link must carry for raw text
 )
 
 // choose is how hard to pack the next block, and its raw length.
 func (s *sender) choose() (codec.Level, int) {
 	level, n := s.gov.Next()
-	waiting, _ := s.look()
+	waiting, ahead := s.look()
 	s.pace.mu.Lock()
 	defer s.pace.mu.Unlock()
 	// So near, what seems a slow link is busy cores, and packing would make them busier;
@@ -70,8 +72,12 @@ func (s *sender) choose() (codec.Level, int) {
 	if far && !s.pace.known && s.pace.measures && s.k.sentSoFar() < firstAhead {
 		return codec.LevelBetter, firstBlock
 	}
-	if far && s.pace.known && s.pace.rate < slowRate && waiting > someWait {
+	if far && s.pace.known && s.pace.rate < slowRate && waiting > max(someWait, int64(ahead)/4) {
 		return codec.LevelBetter, slowBlock
+	}
+	// Cores that run dry are wanted for SSH too, on both ends: more bytes are no relief.
+	if far && level == codec.LevelNone && s.pace.rate < fastRate {
+		return codec.LevelFastest, codec.LevelFastest.BlockSize()
 	}
 	return level, n
 }
