@@ -13,11 +13,12 @@ import (
 
 // How often the parts of a live session are looked at.
 const (
-	jobsEvery    = 5 * time.Second  // while one runs
-	idleJobs     = 20 * time.Second // while none does: another rentop may start one
-	watchedEvery = time.Minute
-	savedEvery   = 10 * time.Minute
-	observeEvery = 10 * time.Minute // a line in the ledger that says: still running
+	jobsEvery     = 5 * time.Second  // while one runs
+	idleJobs      = 20 * time.Second // while none does: another rentop may start one
+	watchedEvery  = time.Minute
+	savedEvery    = 10 * time.Minute
+	receiptsEvery = time.Minute
+	observeEvery  = 10 * time.Minute // a line in the ledger that says: still running
 )
 
 // collect keeps the view of a live connection fresh until ctx ends.
@@ -34,6 +35,14 @@ func (s *Session) collect(ctx context.Context, wg *stdsync.WaitGroup, conn *remo
 	})
 	wg.Go(func() {
 		every(ctx, observeEvery, func() { s.observeRunning(facts) })
+	})
+	wg.Go(func() {
+		every(ctx, receiptsEvery, func() {
+			if s.usage.due(s.f.opt.Now()) {
+				s.keepUsage(ctx)
+			}
+			s.refreshReceipts(ctx)
+		})
 	})
 	wg.Go(func() {
 		every(ctx, savedEvery, func() { s.refreshSaved(ctx) })
@@ -72,6 +81,7 @@ func (s *Session) collectSamples(ctx context.Context, conn *remote.Conn, facts *
 				st.sample = &sm
 				st.history.add(&sm)
 			})
+			s.usage.add(&sm)
 		})
 		if ctx.Err() != nil {
 			return

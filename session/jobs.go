@@ -213,6 +213,7 @@ func (s *Session) jobsSeen(st *state, jobs []tmux.Job) {
 		st.urgent = true
 	}
 	st.jobs, st.jobsErr, st.dirty = jobs, "", true
+	s.usage.follow(jobs)
 	var ended []tmux.Job
 	for _, j := range jobs {
 		if j.State == tmux.Running || j.State == tmux.Starting || st.ended[j.ID] {
@@ -235,8 +236,10 @@ func (s *Session) keepEnded(jobs []tmux.Job) {
 		if err := s.recordJob(s.ctx, ledger.JobEnded, j); err != nil && s.ctx.Err() == nil {
 			s.f.notice(s.cfg().Name, Warn, phrase.Say("notice.ledger.write", err))
 		}
+		s.keepJobUsage(j)
 	}
 	if s.f.opt.Live {
+		s.refreshReceipts(s.ctx)
 		s.saveLogs(s.ctx, jobs)
 	}
 }

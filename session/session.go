@@ -44,6 +44,7 @@ type Session struct {
 	bulk    bulk        // the connection for files, between two transfers
 	limit   *sync.Limit // of its transfers
 	release releaseSlot
+	usage   usageKeeper
 }
 
 // setup is what the config says about the instance; it is never changed in place.
@@ -101,6 +102,7 @@ type state struct {
 	watched  map[string]time.Time // newest file under each watched path
 	alarms   alarm.Watch
 	release  *release.View
+	receipts map[string]Receipt // by job
 	provider provider.Status
 	asked    bool // provider holds an answer
 

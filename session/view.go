@@ -61,9 +61,10 @@ type View struct {
 	Sample                                     *gpu.Sample   // nil until the first
 	History                                    History
 	Meter                                      Meter
-	Jobs                                       []tmux.Job // newest first
-	JobsErr                                    string     // why Jobs may be old
-	Running                                    int        // of Jobs
+	Jobs                                       []tmux.Job         // newest first
+	JobsErr                                    string             // why Jobs may be old
+	Receipts                                   map[string]Receipt // what each of Jobs has used, by its id
+	Running                                    int                // of Jobs
 	Saved                                      Saved
 	Transfer                                   []TransferView // in the order in which they run
 	Limit                                      int64          // of its transfers, bytes a second each way; 0: none

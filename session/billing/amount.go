@@ -67,6 +67,13 @@ func (a Amount) TimesHours(h float64) Amount {
 	return a.Over(time.Duration(max(-century, min(h, century)) * float64(time.Hour)))
 }
 
+// Per is the amount for one of n, which must not be 0. It is for what was measured: n
+// is taken as a float has it.
+func (a Amount) Per(n float64) Amount {
+	r := new(big.Rat).SetFloat64(n)
+	return Amount{r.Quo(a.rat(), r), a.Currency}
+}
+
 // Over is the amount of an hour over a time, exactly.
 func (a Amount) Over(d time.Duration) Amount {
 	hours := big.NewRat(int64(d), int64(time.Hour))

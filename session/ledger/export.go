@@ -30,6 +30,7 @@ type Row struct {
 	Amount   *billing.Amount // nil: not known
 	AtLeast  *billing.Amount // the known part, never nil
 	Parts    billing.Bill    // Amount by kind
+	Open     bool            // RowJob: its end was not seen; To is the end of what was asked for
 	Note     string          // what is not known, or is assumed
 }
 
@@ -189,10 +190,15 @@ func jobRows(of Row, t Timeline, events []Event, since, until time.Time, zone *t
 		if err := r.fill(t); err != nil {
 			return nil, err
 		}
-		if !ended[n] {
+		if r.Open = !ended[n]; r.Open {
 			r.Note = join(r.Note, "still running, or its end was not seen")
 		}
 		kept = append(kept, r)
 	}
 	return kept, nil
+}
+
+// JobRows are the jobs among one instance's events, each until its end or until now.
+func JobRows(events []Event, t Timeline, now time.Time) ([]Row, error) {
+	return jobRows(Row{}, t, events, time.Time{}, now, time.UTC)
 }
