@@ -48,7 +48,7 @@ func (a *app) find(key string) (action, bool) {
 }
 
 // actions are the top screen's, then the global ones.
-func (a *app) actions() []action { return append(a.top().actions(), a.global()...) }
+func (a *app) actions() []action { return a.replaying(append(a.top().actions(), a.global()...)) }
 
 // run does an action, or says why it cannot be done now.
 func (a *app) run(x action) tea.Cmd {

@@ -356,7 +356,7 @@ func (a *app) quit() tea.Cmd {
 			}
 		}
 	}
-	if moving == 0 {
+	if moving == 0 || a.opt.player != nil {
 		return tea.Quit
 	}
 	a.push(newConfirm(a, a.T("quit.title"), a.N("quit.moving", moving), func() tea.Cmd { return tea.Quit }))

@@ -68,6 +68,9 @@ func (a *app) header(r cell.Area) {
 		left = a.T("head.left") + " " + s
 	}
 	p := r.Pen(1, 0).Put(a.th.Accent.With(themes.Bold), "rentop")
+	if a.opt.player != nil {
+		a.drawReplay(p)
+	}
 	if a.v.Simulated {
 		p.Skip(1).Put(a.th.Warn, a.T("simulated"))
 	}
@@ -133,6 +136,8 @@ func (a *app) message(r cell.Area) {
 			p.Put(a.levelStyle(a.saidLevel), a.gl.Alert).Skip(1)
 		}
 		p.Put(a.levelStyle(a.saidLevel), a.said)
+	case a.opt.player != nil && a.opt.player.Playing().Err != "":
+		r.Pen(1, 0).Put(a.th.Bad, a.gl.Alert).Skip(1).Put(a.th.Bad, a.opt.player.Playing().Err)
 	case a.v.ConfigErr != "":
 		r.Pen(1, 0).Put(a.th.Bad, a.gl.Alert).Skip(1).Put(a.th.Bad, a.T("config.err", a.v.ConfigErr))
 	case a.waiting() > 0 && a.asking == 0:

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
 
+	"rentop/session/record"
 	"rentop/themes"
 	"rentop/tui/text"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	Getenv   func(string) string // nil: os.Getenv
 	Now      func() time.Time    // nil: time.Now
 	Drawn    func()              // nil, or called once when the first frame is out
+
+	player *record.Player // of a recording; nil where the fleet is real
 }
 
 // Run shows the fleet until the person quits or ctx ends. It is an error where

@@ -7,7 +7,10 @@ import (
 )
 
 func (a *app) whyReadonly() string {
-	if a.opt.Readonly {
+	switch {
+	case a.opt.player != nil:
+		return a.T("why.replay")
+	case a.opt.Readonly:
 		return a.T("why.readonly")
 	}
 	return ""

@@ -106,6 +106,35 @@ func moved(was *session.History, h *session.History) *tail {
 	return t
 }
 
+// evened is a history whose rows are equally long, whoever made it: none in front.
+func evened(h session.History) session.History {
+	n := max(len(h.CPU), len(h.Mean))
+	for g := range h.Util {
+		n = max(n, len(h.Util[g]))
+	}
+	even := func(row []float64) []float64 {
+		if len(row) == n {
+			return row
+		}
+		out := make([]float64, n)
+		for i := range out {
+			if out[i] = math.NaN(); i >= n-len(row) {
+				out[i] = row[len(row)-n+i]
+			}
+		}
+		return out
+	}
+	out := session.History{Step: h.Step, CPU: even(h.CPU), Mean: even(h.Mean)}
+	for g := range h.Util {
+		var mem []float64
+		if g < len(h.Mem) {
+			mem = h.Mem[g][max(0, len(h.Mem[g])-n):]
+		}
+		out.Util, out.Mem = append(out.Util, even(h.Util[g])), append(out.Mem, even(mem))
+	}
+	return out
+}
+
 // same says whether keep steps of was, from drop on, are h's first.
 func same(was, h *session.History, drop, keep int) bool {
 	equal := func(a, b []float64) bool {

@@ -40,6 +40,7 @@ type Recorder struct {
 	packed bytes.Buffer
 	zstd   *zstd.Encoder
 	begun  bool
+	size   int64     // bytes written
 	whole  time.Time // when the last whole chunk was written
 	fleet  fields
 	order  []string
@@ -119,7 +120,8 @@ func (r *Recorder) Add(v *session.FleetView) error {
 		out = appendChunk(append([]byte(magic), version), aboutKind, v.At, about, len(about))
 		r.begun = true
 	}
-	if _, err := r.w.Write(appendChunk(out, kind, v.At, r.packed.Bytes(), len(plain))); err != nil {
+	n, err := r.w.Write(appendChunk(out, kind, v.At, r.packed.Bytes(), len(plain)))
+	if r.size += int64(n); err != nil {
 		return fmt.Errorf("record: %w; what was recorded before stays readable", err)
 	}
 	return nil
@@ -170,7 +172,8 @@ func (r *Recorder) delta(w *written, s *session.View) (delta, error) {
 	if s.Sample != nil && !s.Sample.TakenAt.Equal(w.taken) {
 		d.Sample, w.taken = w.samples.Append(nil, r.words.sample(s.Sample)), s.Sample.TakenAt
 	}
-	d.History, w.history = moved(&w.history, &s.History), s.History
+	history := evened(s.History)
+	d.History, w.history = moved(&w.history, &history), history
 	return d, nil
 }
 
@@ -184,6 +187,17 @@ func equal(a, b []string) bool {
 		}
 	}
 	return true
+}
+
+// Size is how many bytes were written.
+func (r *Recorder) Size() int64 { return r.size }
+
+// Discard ends a recording of which nothing is to stay.
+func (r *Recorder) Discard() error {
+	if r.file == nil {
+		return nil
+	}
+	return errors.Join(r.file.Close(), os.Remove(r.file.Name()))
 }
 
 // Close ends the recording; on a disk that is full only its last second is missing.

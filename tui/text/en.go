@@ -451,5 +451,7 @@ func english() map[string]string {
 		"go":             "go to %s",
 	}
 	maps.Copy(m, englishSync())
+	maps.Copy(m, englishMoney())
+	maps.Copy(m, englishWatch())
 	return m
 }

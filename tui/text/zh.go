@@ -451,5 +451,7 @@ func chinese() map[string]string {
 		"go":             "前往 %s",
 	}
 	maps.Copy(m, chineseSync())
+	maps.Copy(m, chineseMoney())
+	maps.Copy(m, chineseWatch())
 	return m
 }
