@@ -6,11 +6,14 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
 
 	"rentop/session"
+	"rentop/session/config"
+	"rentop/session/record"
 	"rentop/tui"
 	"rentop/tui/command"
 )
@@ -35,6 +38,7 @@ func main() {
 		Err:     os.Stderr,
 		Now:     time.Now,
 		Screen:  screen,
+		Replay:  replay,
 	}, os.Args[1:]))
 }
 
@@ -49,6 +53,21 @@ func screen(ctx context.Context, f *session.Fleet) error {
 		Theme: ui.Theme, Lang: ui.Language, Glyphs: ui.Glyphs, Readonly: ui.Readonly, Keys: ui.Keys,
 		Drawn: f.Begin,
 	})
+}
+
+// replay shows a recording as the config says screens should look; without one that
+// can be read, as they look of themselves.
+func replay(ctx context.Context, p *record.Player) error {
+	var ui config.UI
+	if dirs, err := session.DefaultDirs(); err == nil {
+		if file, err := config.Load(filepath.Join(dirs.Config, "config.toml")); err == nil {
+			ui = file.UI
+		}
+	}
+	if action, _ := tui.CheckKeys(ui.Keys); action != "" {
+		ui.Keys = nil
+	}
+	return tui.Replay(ctx, p, tui.Options{Theme: ui.Theme, Lang: ui.Language, Glyphs: ui.Glyphs, Keys: ui.Keys})
 }
 
 // versionName is what the build said, else what the go command knows.

@@ -15,6 +15,7 @@ import (
 
 	"rentop/remote"
 	"rentop/session"
+	"rentop/session/record"
 )
 
 // Program is what main hands to a run.
@@ -26,6 +27,8 @@ type Program struct {
 	Now     func() time.Time
 	// Screen shows the fleet until the person leaves.
 	Screen func(ctx context.Context, f *session.Fleet) error
+	// Replay shows a recording until the person leaves.
+	Replay func(ctx context.Context, p *record.Player) error
 }
 
 // Run runs one command line and returns its exit code.
@@ -68,7 +71,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.demoCommand(),
 		a.addCommand(), a.importCommand(), a.editCommand(), a.rmCommand(), a.lsCommand(),
-		a.gpuCommand(), a.doctorCommand(), a.metricsCommand(),
+		a.gpuCommand(), a.doctorCommand(), a.metricsCommand(), a.recordCommand(), a.replayCommand(),
 		a.shellCommand(), a.execCommand(), a.forwardCommand(),
 		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(),
 		a.pushCommand(), a.pullCommand(), a.copyCommand(), a.syncCommand(),
