@@ -3,8 +3,10 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
+	"rentop/remote/tmux"
 	"rentop/session/billing"
 	"rentop/session/ledger"
 	"rentop/session/usage"
@@ -62,9 +64,9 @@ func segmentsOf(events []ledger.Event) map[string][]usage.Segment {
 	return out
 }
 
-// Receipts are what the instance's jobs have used, by the job's id. It asks nothing
-// of the instance.
-func (s *Session) Receipts(ctx context.Context) (map[string]Receipt, error) {
+// Receipts are what those jobs have used, by the job's id. It asks nothing of the
+// instance. Their own times count: an end may not be in the ledger yet.
+func (s *Session) Receipts(ctx context.Context, jobs []tmux.Job) (map[string]Receipt, error) {
 	rec, err := s.usageRecord(ctx)
 	if err != nil {
 		return nil, err
@@ -72,16 +74,39 @@ func (s *Session) Receipts(ctx context.Context) (map[string]Receipt, error) {
 	for _, seg := range s.usage.peek() {
 		rec.segments[seg.Job] = append(rec.segments[seg.Job], seg)
 	}
-	out := make(map[string]Receipt, len(rec.jobs))
+	noted := map[string]ledger.Row{}
 	for _, j := range rec.jobs {
-		out[j.JobID] = Receipt{Receipt: usage.Merge(rec.segments[j.JobID], j.From, j.To), Cost: j.Amount, AtLeast: j.AtLeast, Running: j.Open}
+		noted[j.JobID] = j
+	}
+	out := make(map[string]Receipt, len(jobs))
+	for _, j := range jobs {
+		row := noted[j.ID]
+		row.From = j.StartedAt
+		switch {
+		case !j.EndedAt.IsZero():
+			row.To = j.EndedAt
+		case j.State == tmux.Running:
+			row.To, row.Open = s.f.opt.Now(), true
+		}
+		if row.From.IsZero() || row.To.Before(row.From) {
+			continue // lost, and nobody knows when
+		}
+		r := Receipt{Receipt: usage.Merge(rec.segments[j.ID], row.From, row.To), Running: j.State == tmux.Running}
+		if bill, err := rec.timeline.Between(row.From, row.To); err == nil && bill.Known != nil {
+			r.Cost, r.AtLeast = bill.Total, bill.Known
+		}
+		out[j.ID] = r
 	}
 	return out, nil
 }
 
 // refreshReceipts brings them into the view.
 func (s *Session) refreshReceipts(ctx context.Context) {
-	got, err := s.Receipts(ctx)
+	var jobs []tmux.Job
+	if !s.sendWait(func(st *state) { jobs = slices.Clone(st.jobs) }) {
+		return
+	}
+	got, err := s.Receipts(ctx, jobs)
 	if err != nil {
 		return // told where it is written to
 	}

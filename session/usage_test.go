@@ -70,7 +70,7 @@ func TestReceiptOfAJob(t *testing.T) {
 			s.keepUsage(t.Context()) // as each connection's end does
 		}
 		if i == 400 {
-			live, err := s.Receipts(t.Context())
+			live, err := s.Receipts(t.Context(), []tmux.Job{job})
 			if r := live["train-1"]; err != nil || !r.Running || r.Mean == nil || *r.Mean < 79.9 || r.Cost == nil {
 				t.Errorf("while it runs: %+v %v", r, err)
 			}
@@ -79,7 +79,7 @@ func TestReceiptOfAJob(t *testing.T) {
 	job.State, job.EndedAt = tmux.Done, end
 	write(t, s, end, ledger.JobEnded, job)
 	s.keepJobUsage(job)
-	got, err := s.Receipts(t.Context())
+	got, err := s.Receipts(t.Context(), []tmux.Job{job})
 	r := got["train-1"]
 	if err != nil || r.Running || r.Partial || r.Mean == nil || *r.Mean < 79.9 || *r.Mean > 80.001 || r.GPUs != 1 || r.Took() != 10*time.Minute {
 		t.Errorf("%+v %v", r, err)
@@ -119,7 +119,7 @@ func TestMergeUsage(t *testing.T) {
 	now = job.EndedAt
 	s.keepUsage(t.Context())
 	write(t, s, job.EndedAt, ledger.JobEnded, job)
-	got, _ := s.Receipts(t.Context())
+	got, _ := s.Receipts(t.Context(), []tmux.Job{job})
 	if r := got["night"]; !r.Partial || r.Watched > 0.26 {
 		t.Errorf("before: %+v", r)
 	}
@@ -127,7 +127,7 @@ func TestMergeUsage(t *testing.T) {
 	if err := s.MergeUsage(t.Context(), past, noon, now); err != nil {
 		t.Fatal(err)
 	}
-	got, _ = s.Receipts(t.Context())
+	got, _ = s.Receipts(t.Context(), []tmux.Job{job})
 	if r := got["night"]; r.Partial || r.Mean == nil || *r.Mean < 49 || *r.Mean > 51 {
 		t.Errorf("after: %+v", r)
 	}

@@ -139,7 +139,7 @@ func (j *jobs) draw(b cell.Area) {
 		b.Put(3, y+2, a.th.Dim, a.T("jobs.how"))
 		return
 	}
-	detail := 7
+	detail := 8
 	room := max(b.H-y-1-detail, 3)
 	t := fit(a.jobCols(list), b.W-4)
 	t.heading(b.Sub(3, y, b.W-4, 1), &a.look, "", false)
@@ -193,6 +193,11 @@ func (j *jobs) drawDetail(b cell.Area, x *tmux.Job) {
 		when += "   PID " + itoa(x.PID)
 	}
 	line("job.when", when)
+	if s := a.session(j.name); s != nil {
+		if r, ok := s.Receipts[x.ID]; ok {
+			line("job.used", a.used(r))
+		}
+	}
 	line("job.why", x.Why)
 	line("job.lastline", x.LastLine)
 }

@@ -24,11 +24,14 @@ import (
 	"rentop/session/config"
 	"rentop/session/phrase"
 	"rentop/session/release"
+	"rentop/session/usage"
 	treesync "rentop/sync"
 	"rentop/themes"
 )
 
 var noon = time.Date(2026, 11, 30, 12, 0, 0, 0, time.Local)
+
+func real(v float64) *float64 { return &v }
 
 func cny(cents int64) *billing.Amount {
 	return &billing.Amount{Value: big.NewRat(cents, 100), Currency: "CNY"}
@@ -81,6 +84,8 @@ func sample() *session.FleetView {
 		History: session.History{Step: 5 * time.Second, Util: [][]float64{wave(120, 80, 30, 0)}, Mean: wave(120, 80, 30, 0), CPU: wave(120, 30, 20, 3)},
 		Meter: session.Meter{Cost: cny(2561), Today: cny(2561), PerHour: cny(800), ByMidnight: cny(12161), Budget: cny(5000), BudgetLeft: cny(2439),
 			Since: noon.Add(-192 * time.Minute), Note: phrase.Say("note.contact", "2026-11-30 08:48")},
+		Receipts: map[string]session.Receipt{"j3": {Receipt: usage.Receipt{Watched: 0.62, Partial: true, GPUs: 1, GPUHours: real(3.2), Mean: real(91), Peak: real(100),
+			Mem: []*float64{real(71.2 * (1 << 30))}, Energy: real(3.6e6)}, Cost: cny(2560), AtLeast: cny(2560), Running: true}},
 		Jobs: []tmux.Job{
 			{ID: "j3", Name: "train", Command: "python train.py --model llama --lr 3e-4 --out ckpt/run-7 --resume", Dir: "/root/project", State: tmux.Running, StartedAt: noon.Add(-192 * time.Minute), PID: 4711, LogSize: 48213, LastLine: "step 18211/40000  loss 1.8342  lr 2.41e-04  1.32 it/s", Tmux: true},
 			{ID: "j2", Name: "tokenize", Command: "python prep.py 数据/全部", Dir: "/root/project", State: tmux.Done, ExitCode: code(0), StartedAt: noon.Add(-240 * time.Minute), EndedAt: noon.Add(-200 * time.Minute), LogSize: 9213, LastLine: "已处理 120000 条记录，写入 data/tokens.bin"},

@@ -28,7 +28,8 @@ type job struct {
 	LogBytes  int64      `json:"log_bytes"`
 	LastLine  string     `json:"last_line"`
 	Attach    bool       `json:"can_attach"`
-	Why       string     `json:"why"` // for lost
+	Why       string     `json:"why"`  // for lost
+	Used      *receipt   `json:"used"` // null where its times are not known
 }
 
 func jobOf(instance string, j tmux.Job) job {
@@ -68,8 +69,16 @@ func (a *app) jobsCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				receipts, err := s.Receipts(cmd.Context(), jobs)
+				if err != nil {
+					return err
+				}
 				for _, j := range jobs {
-					list = append(list, jobOf(name, j))
+					line := jobOf(name, j)
+					if r, ok := receipts[j.ID]; ok {
+						line.Used = receiptOf(r)
+					}
+					list = append(list, line)
 				}
 			}
 			if failure != nil && len(list) == 0 && !*asJSON {
@@ -98,7 +107,7 @@ func (a *app) printJobs(list []job, asJSON bool) error {
 		a.note("no jobs: rentop run NAME -- COMMAND starts one")
 		return nil
 	}
-	t := newTable("INSTANCE", "JOB", "NAME", "STATE", "EXIT", "STARTED", "TOOK", "LAST LINE").alignRight(4, 6)
+	t := newTable("INSTANCE", "JOB", "NAME", "STATE", "EXIT", "STARTED", "TOOK", "UTIL", "COST", "LAST LINE").alignRight(4, 6, 7, 8)
 	for _, j := range list {
 		exit, started, took := "", "", ""
 		if j.ExitCode != nil {
@@ -116,7 +125,7 @@ func (a *app) printJobs(list []job, asJSON bool) error {
 		if j.Why != "" {
 			last = j.Why
 		}
-		t.add(j.Instance, j.ID, j.Name, inWords(j), exit, started, took, remote.Short(strings.TrimSpace(last), 60))
+		t.add(j.Instance, j.ID, j.Name, inWords(j), exit, started, took, j.Used.util(), j.Used.cost(), remote.Short(strings.TrimSpace(last), 60))
 	}
 	return t.print(a.Out)
 }
