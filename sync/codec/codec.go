@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -19,6 +20,7 @@ const (
 	Zstd   Method = 1 // one zstd frame
 	Planes Method = 2 // numbers grouped by significance, see planes.go
 	Sorted Method = 3 // Burrows-Wheeler transform, see bwt.go
+	S2     Method = 4 // one block of Snappy's successor, where the link is faster than the cores
 )
 
 func (m Method) String() string {
@@ -31,6 +33,8 @@ func (m Method) String() string {
 		return "planes"
 	case Sorted:
 		return "sorted"
+	case S2:
+		return "s2"
 	}
 	return fmt.Sprintf("method %d", uint8(m))
 }
@@ -55,6 +59,7 @@ type Codec struct {
 	zstd    [levels]sync.Pool // *zstd.Encoder
 	decode  func() *zstd.Decoder
 	planes  sync.Pool // *planeScratch
+	quick   sync.Pool // *[]byte, with room for a block's worst case
 	sorters sync.Pool // *sorter
 	// sorting holds a token for each sorter in use.
 	sorting chan struct{}
@@ -70,6 +75,7 @@ func New(workers int) *Codec {
 	c := &Codec{
 		decode:  sync.OnceValue(func() *zstd.Decoder { return newDecoder(workers) }),
 		planes:  sync.Pool{New: func() any { return new(planeScratch) }},
+		quick:   sync.Pool{New: func() any { return new([]byte) }},
 		sorters: sync.Pool{New: func() any { return new(sorter) }},
 		sorting: make(chan struct{}, min(workers, maxSorters)),
 	}
@@ -100,8 +106,11 @@ func (c *Codec) Pack(dst, block []byte, h Hint) (Method, []byte) {
 		return Raw, dst
 	}
 	p := inspect(block, h)
-	if p.method == Zstd && h.Level == LevelMost && len(block) >= minSorted {
+	switch {
+	case p.method == Zstd && h.Level == LevelMost && len(block) >= minSorted:
 		p.method = Sorted
+	case p.method == Zstd && h.Level == LevelQuick:
+		p.method = S2
 	}
 	start := len(dst)
 	switch p.method {
@@ -117,6 +126,11 @@ func (c *Codec) Pack(dst, block []byte, h Hint) (Method, []byte) {
 		z := c.zstd[h.Level].Get().(*zstd.Encoder)
 		dst = z.EncodeAll(block, dst)
 		c.zstd[h.Level].Put(z)
+	case S2:
+		b := c.quick.Get().(*[]byte)
+		*b = s2.Encode((*b)[:cap(*b)], block)
+		dst = append(dst, *b...)
+		c.quick.Put(b)
 	}
 	if len(dst)-start >= len(block) {
 		p.method = Raw
@@ -171,6 +185,16 @@ func (c *Codec) Decode(dst []byte, m Method, in []byte, rawLen int) ([]byte, err
 		dst = dst[:start+rawLen]
 	case Sorted:
 		c.sort(func(s *sorter) { err = s.decode(dst[start:start+rawLen], in) })
+		dst = dst[:start+rawLen]
+	case S2:
+		// What it says of its length is looked at first: Decode would make room for it.
+		var n int
+		if n, err = s2.DecodedLen(in); err == nil && n != rawLen {
+			err = fmt.Errorf("it holds %d bytes", n)
+		}
+		if err == nil {
+			_, err = s2.Decode(dst[start:start+rawLen], in)
+		}
 		dst = dst[:start+rawLen]
 	default:
 		err = errors.New("unknown method")

@@ -226,7 +226,7 @@ func FuzzDecode(f *testing.F) {
 	c := New(1)
 	rng := rand.New(rand.NewPCG(5, 5))
 	for _, block := range [][]byte{text(rng, 3000), weights(rng, BF16, 1500), weights(rng, FP32, 800), random(rng, 100), make([]byte, 5000)} {
-		for l := LevelFastest; l < levels; l++ {
+		for l := LevelQuick; l < levels; l++ {
 			m, packed := c.Encode(nil, block, Hint{Level: l})
 			f.Add(uint8(m), packed, len(block))
 		}
@@ -314,7 +314,7 @@ func BenchmarkLevels(b *testing.B) {
 	}
 	data = data[:min(len(data), 32<<20)]
 	c := New(1)
-	for level := LevelFastest; level < levels; level++ {
+	for level := LevelQuick; level < levels; level++ {
 		var blocks, packed [][]byte
 		var how []Method
 		for rest := data; len(rest) > 0; {

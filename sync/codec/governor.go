@@ -54,6 +54,7 @@ type grade struct {
 // prior was measured on JSON text, on one core of a 2.8 GHz Xeon.
 var prior = [levels]grade{
 	LevelNone:    {speed: 8e9, ratio: 1},
+	LevelQuick:   {speed: 640e6, ratio: 0.48},
 	LevelFastest: {speed: 270e6, ratio: 0.35},
 	LevelDefault: {speed: 190e6, ratio: 0.33},
 	LevelBetter:  {speed: 110e6, ratio: 0.30},
@@ -156,7 +157,7 @@ func (g *Governor) Encoded(l Level, m Method, raw, packed int, took time.Duratio
 	defer g.mu.Unlock()
 	g.busy += took
 	g.blocks++
-	if m != Zstd && m != Sorted || raw < 64<<10 {
+	if m != Zstd && m != Sorted && m != S2 || raw < 64<<10 {
 		return
 	}
 	k := &g.known[l]

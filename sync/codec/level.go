@@ -6,7 +6,8 @@ import "github.com/klauspost/compress/zstd"
 type Level uint8
 
 const (
-	LevelNone Level = iota // send as it is
+	LevelNone  Level = iota // send as it is
+	LevelQuick              // see S2
 	LevelFastest
 	LevelDefault
 	LevelBetter
@@ -16,7 +17,7 @@ const (
 )
 
 func (l Level) String() string {
-	return [...]string{"none", "fastest", "default", "better", "best", "most", "?"}[min(l, levels)]
+	return [...]string{"none", "quick", "fastest", "default", "better", "best", "most", "?"}[min(l, levels)]
 }
 
 func (l Level) zstd() zstd.EncoderLevel {
@@ -35,7 +36,7 @@ func (l Level) zstd() zstd.EncoderLevel {
 // Blocks are independent: short ones leave sooner and long ones pack better.
 func (l Level) BlockSize() int {
 	switch l {
-	case LevelNone, LevelFastest:
+	case LevelNone, LevelQuick, LevelFastest:
 		return 1 << 20
 	case LevelDefault:
 		return 2 << 20

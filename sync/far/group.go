@@ -84,7 +84,7 @@ func (s *sender) encode(raw []byte, h codec.Hint) (head, packed []byte) {
 	m := codec.Raw
 	packed = raw
 	if h.Level == codec.LevelNone && len(raw) >= hole && zeros(raw) == len(raw)/hole*hole {
-		h.Level = codec.LevelFastest // a hole costs nothing even where nothing is packed
+		h.Level = codec.LevelQuick // a hole costs nothing even where nothing is packed
 	}
 	if h.Level > codec.LevelNone {
 		start := time.Now()

@@ -77,7 +77,7 @@ func (s *sender) choose() (codec.Level, int) {
 	}
 	// Cores that run dry are wanted for SSH too, on both ends: more bytes are no relief.
 	if far && level == codec.LevelNone && s.pace.rate < fastRate {
-		return codec.LevelFastest, codec.LevelFastest.BlockSize()
+		return codec.LevelQuick, codec.LevelQuick.BlockSize()
 	}
 	return level, n
 }
