@@ -20,14 +20,15 @@
 // source, as tar:
 //
 //	level     text   code   pack   unpack
-//	quick     2.08   2.98    480    1400
+//	quick     2.03   2.98    460    1500
 //	fastest   2.81   4.88    160     900
 //	default   3.04   5.32    120     850
 //	better    3.33   5.81     60     800
 //	best      3.65   6.30     15     700
 //	most      4.65   6.97    6.5      12
 //
-// The first is S2, which costs both ends less than half of zstd: for links faster than the cores; four are
+// The first is S2, on other text and code of the kind, its speeds scaled by fastest's of that hour: it costs both
+// ends less than half of zstd, for links faster than the cores. Four are
 // zstd's levels of klauspost/compress, C zstd in one stream reaches 3.12 on the
 // text at its level 3. The last is our own (bwt.go, column.go): a Burrows-Wheeler transform takes
 // two to three times the work of zstd's best to leave 10 to 22 % less, which pays up to some 3 MB/s.
