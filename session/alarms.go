@@ -26,11 +26,14 @@ func (s *Session) look(st *state, m Meter, now time.Time) ([]Alert, []PastAlert)
 	if a, ok := st.unfinished(now); ok {
 		out = append(out, a)
 	}
+	if a, ok := st.guardAlert(now); ok {
+		out = append(out, a)
+	}
 	var past []PastAlert
 	for _, p := range st.alarms.Past() {
 		past = append(past, PastAlert{Alert: alertOf(p.Finding), Ended: p.Ended})
 	}
-	return out, past
+	return out, s.keepAlarms(st, past)
 }
 
 // unfinished is the alert of a release that was left unfinished by a rentop before.
@@ -52,6 +55,7 @@ func (s *Session) moment(st *state, m Meter, now time.Time) alarm.Moment {
 	if st.State == Waiting || st.State == Refused || st.State == Stalled {
 		x.Unreachable, x.Why = now.Sub(st.Since), alarm.Text{Key: reasonKey, Args: []any{st.Reason}}
 	}
+	x.Runway, x.RunwayAtMost = s.f.runway(s.cfg().Provider)
 	if m.PerHour != nil {
 		x.PerHour = m.PerHour
 		x.Hourly = func(d time.Duration) any { return costOf(*m.PerHour, d) }

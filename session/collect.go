@@ -33,6 +33,7 @@ func (s *Session) collect(ctx context.Context, wg *stdsync.WaitGroup, conn *remo
 			}
 		})
 	})
+	wg.Go(func() { s.watchGuard(ctx, conn, facts) })
 	wg.Go(func() {
 		every(ctx, observeEvery, func() { s.observeRunning(facts) })
 	})
@@ -80,6 +81,7 @@ func (s *Session) collectSamples(ctx context.Context, conn *remote.Conn, facts *
 				st.urgent = st.urgent || st.sample == nil // the first is waited for
 				st.sample = &sm
 				st.history.add(&sm)
+				st.day.add(&sm)
 			})
 			s.usage.add(&sm)
 		})

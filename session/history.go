@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -11,10 +12,15 @@ import (
 // history keeps the last minutes of a session in steps; a step without a
 // sample is a gap, never a repeated value.
 type history struct {
-	begin time.Time // of the step that is filling
+	step  time.Duration // 0: historyStep
+	most  int           // steps that are kept; 0: historySteps
+	begin time.Time     // of the step that is filling
 	cur   step
-	done  []step // oldest first, at most historySteps
+	done  []step   // oldest first, at most that many
+	drawn *History // of done; nil: it has changed since
 }
+
+func newHistory(step time.Duration, most int) *history { return &history{step: step, most: most} }
 
 const (
 	historyStep  = 2 * time.Second
@@ -67,30 +73,71 @@ func (h *history) add(s *gpu.Sample) {
 // advance closes steps until t falls into the filling one. A clock that went
 // back, or a pause longer than the history, begins it anew.
 func (h *history) advance(t time.Time) {
-	if h.begin.IsZero() || t.Before(h.begin) || t.Sub(h.begin) > historySteps*historyStep {
+	if h.step == 0 {
+		h.step, h.most = historyStep, historySteps
+	}
+	if h.begin.IsZero() || t.Before(h.begin) || t.Sub(h.begin) > time.Duration(h.most)*h.step {
 		if !h.begin.IsZero() {
-			h.done = nil
+			h.done, h.drawn = nil, nil
 			h.cur = step{}
 		}
-		h.begin = t.Truncate(historyStep)
+		h.begin = t.Truncate(h.step)
 	}
-	for t.Sub(h.begin) >= historyStep {
-		h.done = append(h.done, h.cur)
+	for t.Sub(h.begin) >= h.step {
+		h.done, h.drawn = append(h.done, h.cur), nil
 		h.cur = step{}
-		h.begin = h.begin.Add(historyStep)
+		h.begin = h.begin.Add(h.step)
 	}
-	if n := len(h.done); n > historySteps {
-		h.done = slices.Delete(h.done, 0, n-historySteps)
+	h.shorten()
+}
+
+func (h *history) shorten() {
+	if n := len(h.done) - h.most; n > 0 {
+		h.done = slices.Delete(h.done, 0, n)
 	}
 }
 
+// fill takes the steps of another history of the same step length where this one has
+// heard nothing.
+func (h *history) fill(o *history) {
+	switch {
+	case len(o.done) == 0:
+		return
+	case h.begin.IsZero():
+		*h = *o
+		return
+	}
+	first := o.begin.Add(-time.Duration(len(o.done)) * o.step)
+	if lack := int(h.begin.Sub(first)/h.step) - len(h.done); lack > 0 { // it reaches further back
+		h.done = append(make([]step, min(lack, h.most)), h.done...)
+	}
+	for i := range o.done {
+		at := len(h.done) - int(h.begin.Sub(first)/h.step) + i
+		if at >= 0 && at < len(h.done) && !h.done[at].heard() {
+			h.done[at] = o.done[i]
+		}
+	}
+	h.drawn = nil
+	h.shorten()
+}
+
+func (s *step) heard() bool { return len(s.util) > 0 || s.cpu.n > 0 }
+
 // view gives the closed steps as plain numbers.
 func (h *history) view() History {
+	if h.drawn == nil {
+		v := h.draw()
+		h.drawn = &v
+	}
+	return *h.drawn
+}
+
+func (h *history) draw() History {
 	gpus := 0
 	for _, s := range h.done {
 		gpus = max(gpus, len(s.util))
 	}
-	v := History{Step: historyStep, CPU: make([]float64, len(h.done)), Mean: make([]float64, len(h.done))}
+	v := History{Step: cmp.Or(h.step, historyStep), CPU: make([]float64, len(h.done)), Mean: make([]float64, len(h.done))}
 	for range gpus {
 		v.Util = append(v.Util, make([]float64, len(h.done)))
 		v.Mem = append(v.Mem, make([]float64, len(h.done)))

@@ -94,6 +94,8 @@ type state struct {
 	facts    *remote.Facts
 	sample   *gpu.Sample
 	history  history
+	day      history // 24 hours, in longer steps
+	guard    guardState
 	jobs     []tmux.Job
 	jobsErr  string
 	ended    map[string]bool // jobs whose end the ledger has
@@ -101,6 +103,7 @@ type state struct {
 	saved    Saved
 	watched  map[string]time.Time // newest file under each watched path
 	alarms   alarm.Watch
+	alarmLog alarmLog
 	release  *release.View
 	receipts map[string]Receipt // by job
 	provider provider.Status
@@ -153,7 +156,7 @@ func (s *Session) loop() {
 	case <-s.ctx.Done():
 		return
 	}
-	st := &state{State: Idle, Reason: phrase.Say("state.idle"), Since: s.f.opt.Now(), address: address(s.cfg()), urgent: true}
+	st := &state{day: *newHistory(dayStep, daySteps), State: Idle, Reason: phrase.Say("state.idle"), Since: s.f.opt.Now(), address: address(s.cfg()), urgent: true}
 	s.readLedger(st)
 	s.resumeRelease()
 	if s.f.opt.Live {

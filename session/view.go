@@ -35,6 +35,7 @@ type FleetView struct {
 	PerHour    Sums   // what the fleet burns now
 	Today      Sums   // since local midnight
 	BudgetLeft Sums   // of those instances that have one
+	Balances   []Balance
 	Questions  []Question
 	Notices    []Notice // newest last
 	ConfigErr  string   // the config cannot be read: says file and line
@@ -60,6 +61,8 @@ type View struct {
 	Facts                                      *remote.Facts // nil until probed
 	Sample                                     *gpu.Sample   // nil until the first
 	History                                    History
+	Day                                        History // the last 24 hours; with a guard also those away
+	Guard                                      *Guard  // nil until asked
 	Meter                                      Meter
 	Jobs                                       []tmux.Job         // newest first
 	JobsErr                                    string             // why Jobs may be old
@@ -137,7 +140,9 @@ type Alert struct {
 // PastAlert is an alert that was said.
 type PastAlert struct {
 	Alert
-	Ended time.Time // zero while it lasts
+	Ended    time.Time // zero while it lasts, and where Unseen
+	Silenced time.Time // until then it is not said; zero: it is
+	Unseen   bool      // it lasted when a rentop ended: its end was not seen
 }
 
 // Level of an Alert.

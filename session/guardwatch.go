@@ -1,0 +1,122 @@
+package session
+
+// The guard while rentop is connected: read back each minute, missed when it is gone,
+// and asked once for what happened while nobody looked.
+
+import (
+	"context"
+	"time"
+
+	"rentop/remote"
+	"rentop/remote/gpu/guard"
+	"rentop/session/phrase"
+)
+
+const (
+	guardEvery = time.Minute
+	dayStep    = 2 * time.Minute
+	daySteps   = 720 // 24 hours
+)
+
+// guardState is what a session knows of its guard.
+type guardState struct {
+	seen  *Guard // nil: not asked yet
+	armed bool   // one was armed while we watched, or an instance told so
+	err   string // why it could not be asked
+	since time.Time
+}
+
+// saw takes what was read back.
+func (w *guardState) saw(g Guard) {
+	w.seen, w.err = &g, ""
+	switch {
+	case g.Armed:
+		w.armed = true
+	case g.Phase == string(guard.Off) || g.Phase == string(guard.Done):
+		w.armed = false
+	}
+}
+
+// watchGuard reads the guard back now and each minute.
+func (s *Session) watchGuard(ctx context.Context, conn *remote.Conn, facts *remote.Facts) {
+	first := true
+	every(ctx, guardEvery, func() {
+		ask, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		g, err := s.Guard(ask)
+		if err != nil {
+			if ctx.Err() == nil {
+				s.sendQuietly(func(st *state) { st.guard.err = remote.Clean(err.Error()) })
+			}
+			return
+		}
+		if first && g.Phase != "" {
+			s.fetchHistory(ctx, conn, facts)
+		}
+		first = false
+	})
+}
+
+// fetchHistory fills the hours away with what the guard recorded. Where it fails, the
+// gap stays a gap.
+func (s *Session) fetchHistory(ctx context.Context, conn *remote.Conn, facts *remote.Facts) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	h, err := s.openGuard(ctx, conn, facts)
+	if err != nil {
+		return
+	}
+	defer h.Close()
+	stop := context.AfterFunc(ctx, func() { h.Close() })
+	defer stop()
+	near, err := guard.History(h.Link(), historySteps*historyStep, historyStep)
+	if err != nil {
+		return
+	}
+	day, err := guard.History(h.Link(), daySteps*dayStep, dayStep)
+	if err != nil {
+		return
+	}
+	now := s.f.opt.Now()
+	s.sendQuietly(func(st *state) {
+		st.history.fill(recorded(newHistory(historyStep, historySteps), near, now))
+		st.day.fill(recorded(newHistory(dayStep, daySteps), day, now))
+	})
+}
+
+func recorded(h *history, points []guard.Past, now time.Time) *history {
+	for _, p := range points {
+		p.Sample.TakenAt = now.Add(-p.Ago)
+		h.add(&p.Sample)
+	}
+	return h
+}
+
+// guardAlert is the alert of a guard that is gone, cannot act or is in doubt. What was
+// armed and cannot be seen any more is missed too.
+func (st *state) guardAlert(now time.Time) (Alert, bool) {
+	const id = "guard"
+	w := &st.guard
+	var text phrase.Text
+	level := Urgent
+	switch {
+	case w.seen == nil:
+	case len(w.seen.Problem) > 0:
+		text = phrase.Say("alert.guard").Then(w.seen.Problem)
+		if w.seen.Armed && w.seen.Phase == string(guard.Watching) {
+			level = Warn
+		}
+	case w.armed && !w.seen.Armed && w.seen.Phase == "":
+		text = phrase.Say("alert.guard").Then(phrase.Say("guard.gone"))
+	case w.armed && w.err != "" && st.State == Live:
+		text, level = phrase.Say("alert.guard.unread", w.err), Warn
+	}
+	if len(text) == 0 {
+		w.since = time.Time{}
+		return Alert{}, false
+	}
+	if w.since.IsZero() {
+		w.since = now
+	}
+	return Alert{ID: id, Level: level, Text: text, Since: w.since}, !now.Before(st.alarms.Quiet(id))
+}
