@@ -33,7 +33,7 @@ func (s *Session) look(st *state, m Meter, now time.Time) ([]Alert, []PastAlert)
 	for _, p := range st.alarms.Past() {
 		past = append(past, PastAlert{Alert: alertOf(p.Finding), Ended: p.Ended})
 	}
-	return out, s.keepAlarms(st, past)
+	return out, s.keepAlarms(st, past, now)
 }
 
 // unfinished is the alert of a release that was left unfinished by a rentop before.

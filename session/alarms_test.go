@@ -11,7 +11,7 @@ import (
 // The idle alert begins when the cards fell idle, not when it was first said.
 func TestIdleAlertBeginsWithTheIdling(t *testing.T) {
 	noon := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	s := &Session{}
+	s := &Session{f: &Fleet{}}
 	s.setup.Store(&setup{cfg: config.Instance{Name: "a", Idle: &config.Idle{Below: 5, For: "20m"}}})
 	st := &state{State: Live, sample: &gpu.Sample{GPUs: []gpu.GPU{{Util: gpu.Of(1)}}}}
 	st.saved = Saved{Known: true, Files: 1}

@@ -35,6 +35,7 @@ type Options struct {
 	Only          []string                     // of the config's instances; nil: all
 	Providers     map[string]provider.Provider // by kind, beside the built-in ones
 	Simulated     bool
+	Aside         bool             // watches beside a screen, which keeps account of alarms
 	Held          bool             // sessions begin with Fleet.Begin: a screen is drawn first
 	Working       func(bool)       // nil, or told when transfers or releases begin and when the last has ended
 	Now           func() time.Time // nil: time.Now
@@ -60,7 +61,8 @@ type Fleet struct {
 	resolve chan struct{} // a place for each ssh -G that may run at once
 	hosts   remote.ResolveCache
 	rentals rentals
-	limit   *sync.Limit // of all transfers together, as configured
+	funds   atomic.Pointer[[]Balance] // what accounts have left, as last told
+	limit   *sync.Limit               // of all transfers together, as configured
 	hashes  *tree.Hashes
 
 	mu        stdsync.Mutex // protects what follows; never held over I/O
@@ -117,6 +119,9 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	f.publish()
 	f.owned.Go(f.build)
+	if o.Live {
+		f.owned.Go(f.watchBalances)
+	}
 	if o.Live && o.Instances == nil {
 		f.owned.Go(f.followConfig)
 	}

@@ -15,7 +15,7 @@ import (
 // readLedger folds what is known about the instance into its timeline.
 func (s *Session) readLedger(st *state) {
 	st.ended = map[string]bool{}
-	events, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid, Kinds: append([]ledger.Kind{ledger.JobEnded}, ledger.MeterKinds...)})
+	events, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid, Kinds: append([]ledger.Kind{ledger.JobEnded, ledger.Alarm}, ledger.MeterKinds...)})
 	if err != nil {
 		if s.ctx.Err() == nil {
 			s.f.notice(s.cfg().Name, Urgent, phrase.Say("notice.ledger.read", err))
@@ -31,6 +31,7 @@ func (s *Session) readLedger(st *state) {
 			st.ended[j.ID] = true
 		}
 	}
+	st.alarmLog.recall(events)
 	st.timeline = ledger.Fold(events, s.f.opt.Now())
 	st.urgent = true
 }

@@ -24,7 +24,8 @@ const (
 	Transferred  Kind = "transferred" // Data: a summary of a sync.Result
 	Release      Kind = "release"     // one step of the release journal: Data is release.Entry
 	NoteRecorded Kind = "note"
-	Used         Kind = "used" // what was watched of a stretch of time: Data is a usage.Segment
+	Alarm        Kind = "alarm" // an alarm was said, or ended: Data is session's
+	Used         Kind = "used"  // what was watched of a stretch of time: Data is a usage.Segment
 )
 
 // Event is one fact. Events are never changed; a correction is another event.

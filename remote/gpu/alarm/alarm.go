@@ -54,9 +54,11 @@ type Moment struct {
 	Budget      any
 	Spent       float64       // part of the budget that is used; 1 is all
 	Runway      time.Duration // until the balance is used up at the present rate
-	Jobs        []Job
-	Watched     []Watched
-	Unsaved     int // files that exist nowhere else
+
+	RunwayAtMost bool // the rate is not known whole: it is used up before that
+	Jobs         []Job
+	Watched      []Watched
+	Unsaved      int // files that exist nowhere else
 }
 
 // Job is one job of the person's.

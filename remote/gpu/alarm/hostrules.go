@@ -175,6 +175,9 @@ func runway(w *Watch, m *Moment, l *Limits) []Finding {
 		return nil
 	}
 	f := Finding{ID: "runway", Level: Urgent, Text: Text{Key: "alert.runway", Args: []any{span(m.Runway)}}}
+	if m.RunwayAtMost {
+		f.Text.Key = "alert.runway.most"
+	}
 	if m.running() {
 		f.Text.More = []Text{{Key: "alert.runway.job"}}
 	}
