@@ -97,13 +97,16 @@ func relayed(t sync.Transport) sync.Transport {
 	return t
 }
 
+// copyFrom is how the ledger calls the end that a copy comes from.
+const copyFrom = "copy from"
+
 // remember writes the copy to both instances' ledgers, and to the record of what
 // exists elsewhere: nothing, since neither end is this machine.
 func (c CopySpec) remember(ctx context.Context, res *sync.Result) error {
 	var m moved
 	m.add(res)
 	var err error
-	for s, direction := range map[*Session]string{c.From: "copy from", c.To: "copy to"} {
+	for s, direction := range map[*Session]string{c.From: copyFrom, c.To: "copy to"} {
 		path, other := c.FromPath, c.To.Name()+":"+c.ToPath
 		if s == c.To {
 			path, other = c.ToPath, c.From.Name()+":"+c.FromPath

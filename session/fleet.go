@@ -194,6 +194,9 @@ func (f *Fleet) follow() error {
 	if err := f.recordPlans(names, uids, file.Instance); err != nil {
 		return err
 	}
+	if err := f.recordDescriptions(names, uids, file.Instance); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	var ended []*Session
 	edited := map[*Session]config.Instance{}

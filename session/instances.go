@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"rentop/session/billing"
 	"rentop/session/config"
@@ -109,6 +110,28 @@ func (f *Fleet) recordPlans(names []string, uids map[string]string, all map[stri
 		e := ledger.NewEvent(ledger.PlanSet, uids[name], "user", ledger.PlanDataOf(plan))
 		if string(e.Data) != last[e.Instance] {
 			changed = append(changed, e)
+		}
+	}
+	_, err = f.ledger.Append(f.ctx, changed...)
+	return err
+}
+
+// recordDescriptions writes what the config says of instances to the ledger where that
+// changed: a bill by provider or tag must know it when they are long gone.
+func (f *Fleet) recordDescriptions(names []string, uids map[string]string, all map[string]config.Instance) error {
+	known, err := f.ledger.About(f.ctx)
+	if err != nil {
+		return err
+	}
+	var changed []ledger.Event
+	for _, name := range names {
+		in, was := all[name], ledger.Description{}
+		if a := known[uids[name]]; a != nil {
+			was = a.Description
+		}
+		is := ledger.Description{Provider: in.Provider, ID: in.ID, Tags: in.Tags}
+		if is.Provider != was.Provider || is.ID != was.ID || !slices.Equal(is.Tags, was.Tags) {
+			changed = append(changed, ledger.NewEvent(ledger.Described, uids[name], "user", is))
 		}
 	}
 	_, err = f.ledger.Append(f.ctx, changed...)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 
@@ -65,10 +66,26 @@ func (s *Session) firstContact(facts *remote.Facts) {
 			InstanceClock: facts.Clock, BoxStartedAt: facts.BoxStart, Box: facts.Box,
 		})
 	}
+	s.recordHardware(facts)
 	if s.prov() != nil {
 		s.hearProvider()
 	}
 	s.observeRunning(facts)
+}
+
+// recordHardware writes which GPUs there are, where that is new.
+func (s *Session) recordHardware(facts *remote.Facts) {
+	if len(facts.GPUs) == 0 {
+		return
+	}
+	e := ledger.NewEvent(ledger.Hardware, s.uid, "ssh", ledger.HardwareData{GPUs: facts.GPUs})
+	seen, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid, Kinds: []ledger.Kind{ledger.Hardware}})
+	if err != nil || len(seen) > 0 && bytes.Equal(seen[len(seen)-1].Data, e.Data) {
+		return
+	}
+	if _, err := s.f.ledger.Append(s.ctx, e); err != nil && s.ctx.Err() == nil {
+		s.f.notice(s.cfg().Name, Warn, phrase.Say("notice.ledger.write", err))
+	}
 }
 
 // providerWait is how long a new connection waits for the provider's word.

@@ -179,6 +179,18 @@ func (s *Session) ended(v release.View) {
 		got = provider.Status{State: v.Ended, Detail: v.Proof.String()}
 	}
 	s.observeProvider(got)
+	s.recordLeft(s.ctx, got.State)
+}
+
+// recordLeft writes what a gone instance has left behind and goes on costing. What is
+// left of a stopped one its plan says.
+func (s *Session) recordLeft(ctx context.Context, state provider.State) {
+	if state != provider.Gone {
+		return
+	}
+	if err := s.f.recordLeft(ctx, s.uid, s.prov(), s.providerID()); err != nil && ctx.Err() == nil {
+		s.f.notice(s.cfg().Name, Warn, phrase.Say("notice.ledger.write", err))
+	}
 }
 
 // resumeRelease shows what an earlier rentop left unfinished. The screen runs it
@@ -262,7 +274,7 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 		EnvDir:      filepath.Join(dir, "environments", s.cfg().Name+"-"+s.uid[:min(6, len(s.uid))]),
 		SnapshotDir: filepath.Join(dir, "snapshots", s.cfg().Name),
 		Provider:    s.prov(), ProviderID: s.providerID(),
-		GoesOn: s.goesOn, Cost: s.finalCost,
+		GoesOn: s.goesOn, Cost: s.finalCost, Review: s.reviewLines,
 		Journal: releaseJournal{s},
 		Changed: func(v release.View) { s.send(func(st *state) { st.release = &v }) },
 		Stay:    s.f.opt.Live,

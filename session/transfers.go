@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"path/filepath"
 	"time"
 
@@ -187,11 +188,27 @@ func (m *moved) add(r *sync.Result) {
 // remember writes what was moved to the ledger.
 func (s *Session) remember(ctx context.Context, direction, here, there string, m moved) error {
 	_ = s.f.hashes.Save() // what it lacks is read again
-	_, err := s.f.ledger.Append(ctx, ledger.NewEvent(ledger.Transferred, s.uid, "rentop", map[string]any{
+	data := map[string]any{
 		"direction": direction, "local": here, "remote": there,
 		"files": m.files, "failed": m.failed, "bytes": m.bytes, "wire": m.wire, "seconds": m.took.Seconds(),
-	}))
+	}
+	if price := s.perGB(direction); price != nil { // what it costs is decided now, whatever is written later
+		data["per_gb"], data["currency"] = price.RatString(), s.plan().Currency
+	}
+	_, err := s.f.ledger.Append(ctx, ledger.NewEvent(ledger.Transferred, s.uid, "rentop", data))
 	return err
+}
+
+// perGB is the price of traffic that goes that way; nil where it is not known.
+func (s *Session) perGB(direction string) *big.Rat {
+	in, out, err := s.cfg().Traffic.Prices()
+	switch {
+	case err != nil:
+		return nil
+	case direction == string(sync.Pull) || direction == copyFrom:
+		return out
+	}
+	return in
 }
 
 // UndoTransfer puts back what the last transfer into a folder on the instance

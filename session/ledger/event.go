@@ -21,11 +21,15 @@ const (
 	FirstSeen    Kind = "first-seen"  // first contact: Data is a FirstSeenData
 	JobStarted   Kind = "job-started" // Data: the tmux.Job
 	JobEnded     Kind = "job-ended"   // Data: the tmux.Job
-	Transferred  Kind = "transferred" // Data: a summary of a sync.Result
+	Transferred  Kind = "transferred" // Data: a summary of a sync.Result, Traffic in it
 	Release      Kind = "release"     // one step of the release journal: Data is release.Entry
 	NoteRecorded Kind = "note"
-	Alarm        Kind = "alarm" // an alarm was said, or ended: Data is session's
-	Used         Kind = "used"  // what was watched of a stretch of time: Data is a usage.Segment
+	Alarm        Kind = "alarm"     // an alarm was said, or ended: Data is session's
+	Described    Kind = "described" // Data: a Description
+	Hardware     Kind = "hardware"  // Data: a HardwareData
+	LeftBehind   Kind = "left"      // Data: a LeftData
+	Charged      Kind = "charged"   // by the provider: Data is a ChargeData
+	Used         Kind = "used"      // what was watched of a stretch of time: Data is a usage.Segment
 )
 
 // Event is one fact. Events are never changed; a correction is another event.

@@ -12,6 +12,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/provider"
 	"rentop/remote/tmux"
+	"rentop/session/phrase"
 	treesync "rentop/sync"
 )
 
@@ -88,7 +89,8 @@ type Deps struct {
 	Provider   provider.Provider
 	ProviderID string
 	GoesOn     func(ctx context.Context, after Goal) ([]GoesOn, error)
-	Cost       func(ctx context.Context) string // the review's line
+	Cost       func(ctx context.Context) string        // the review's line
+	Review     func(ctx context.Context) []phrase.Text // what else is to be learnt from this rental; nil: nothing
 
 	Journal Journal    // of this instance only
 	Clock   Clock      // nil: the wall clock

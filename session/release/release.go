@@ -101,6 +101,7 @@ type View struct {
 	Proof      phrase.Text    // the provider's word at the end
 	Ended      provider.State // the same as a state; "" before
 	Cost       string         // the review's line; "?" where unknown
+	Review     []phrase.Text  `json:",omitempty"` // what else is to be learnt from this rental
 	Pulled     int            // files that this run brought to PulledTo
 	PulledTo   string         // a folder here; "" where none
 }

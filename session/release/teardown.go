@@ -320,6 +320,9 @@ func (m *Machine) finish(ctx context.Context, st provider.Status) error {
 		m.round[CheckCosts] = f
 	}
 	m.v.Cost = m.d.Cost(ctx)
+	if m.d.Review != nil {
+		m.v.Review = m.d.Review(ctx)
+	}
 	if err := m.log(ctx, stepDone, nil); err != nil {
 		return err
 	}
