@@ -68,8 +68,8 @@ type GuardRule struct {
 	Met   bool
 }
 
-// errAlready marks what is refused because it would act at once.
-var errAlready = errors.New("so it would act at once")
+// ErrAtOnce marks what is refused because a guard would act at once.
+var ErrAtOnce = errors.New("so it would act at once")
 
 // PlanGuard makes rules of what a person wants, and says what would happen. Nothing
 // is armed.
@@ -103,7 +103,10 @@ func (s *Session) PlanGuard(ctx context.Context, want GuardSpec) (Guard, error) 
 		}
 	}
 	st := &guard.State{Spec: spec, Now: now, Rules: w.Step(m)}
-	return guardOf(&guard.Report{Now: now, State: st}, now), nil
+	st.Phase = guard.Watching
+	g := guardOf(&guard.Report{Now: now, Alive: true, State: st}, now)
+	g.Armed, g.Phase, g.ID = false, "", ""
+	return g, nil
 }
 
 // Arm arms a guard, in place of one that is there, and returns what is read back: it
@@ -187,7 +190,9 @@ func (s *Session) gpuReader(ctx context.Context, conn *remote.Conn, facts *remot
 }
 
 // Guard reads the guard back from the instance.
-func (s *Session) Guard(ctx context.Context) (Guard, error) { return s.askGuard(ctx, guard.ReadScript()) }
+func (s *Session) Guard(ctx context.Context) (Guard, error) {
+	return s.askGuard(ctx, guard.ReadScript())
+}
 
 // Disarm ends the guard on the instance, with what it runs.
 func (s *Session) Disarm(ctx context.Context) (Guard, error) {
@@ -248,7 +253,7 @@ func (s *Session) guardSpec(ctx context.Context, want GuardSpec) (guard.Spec, er
 			return guard.Spec{}, err
 		}
 		if j.State != tmux.Running && j.State != tmux.Starting {
-			return fail("job %s has ended already (%s), %w", j.Name, j.State, errAlready)
+			return fail("job %s has ended already (%s), %w", j.Name, j.State, ErrAtOnce)
 		}
 		spec.Rules = append(spec.Rules, guard.Rule{Kind: guard.After, Job: j.ID})
 	}
@@ -263,7 +268,7 @@ func (s *Session) guardSpec(ctx context.Context, want GuardSpec) (guard.Spec, er
 		case d.at.IsZero():
 			return fail("its config does not say when the rental ends: give rate.prepaid, or --at")
 		case !d.at.After(now):
-			return fail("%s is over, %w", d.at.Local().Format(time.DateTime), errAlready)
+			return fail("%s is over, %w", d.at.Local().Format(time.DateTime), ErrAtOnce)
 		default:
 			spec.Rules = append(spec.Rules, guard.Rule{Kind: d.kind, Seconds: int64(d.at.Sub(now) / time.Second)})
 		}
@@ -307,7 +312,7 @@ func (s *Session) budgetRule(limit string, now time.Time) (guard.Rule, error) {
 		return guard.Rule{}, errors.New("what an hour costs is not known: give rate.per_hour in its config")
 	}
 	if cost.Value != nil && cost.Value.Cmp(v) >= 0 {
-		return guard.Rule{}, fmt.Errorf("it has cost %s by now, %w", cost, errAlready)
+		return guard.Rule{}, fmt.Errorf("it has cost %s by now, %w", cost, ErrAtOnce)
 	}
 	return guard.Rule{Kind: guard.Budget, Limit: number(v), Spent: number(cost.Value), PerHour: number(m.Running.Value), Currency: m.Running.Currency}, nil
 }

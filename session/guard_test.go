@@ -91,7 +91,7 @@ func TestGuardBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Told()
-	if _, err := s.Arm(t.Context(), GuardSpec{Budget: "0", Then: "cloudstop"}); !errors.Is(err, errAlready) {
+	if _, err := s.Arm(t.Context(), GuardSpec{Budget: "0", Then: "cloudstop"}); !errors.Is(err, ErrAtOnce) {
 		t.Errorf("a budget that is used up: %v", err)
 	}
 	cost := s.View().Meter.Cost

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rentop/remote"
+	"rentop/remote/provider"
 	"rentop/session"
 	"rentop/session/config"
 	"rentop/sync"
@@ -84,12 +85,13 @@ func exitCode(err error) int {
 		no      *refusal
 		cfg     *config.Error
 		deletes *sync.RefusedError
+		inside  *provider.NotInsideError
 		changed *remote.HostKeyChangedError
 		unknown *remote.HostKeyUnknownError
 	)
 	switch {
-	case errors.As(err, &no), errors.As(err, &deletes), errors.As(err, &changed), errors.As(err, &unknown),
-		errors.Is(err, remote.ErrNobodyToAsk), errors.Is(err, remote.ErrDeclined), errors.Is(err, session.ErrReleasing):
+	case errors.As(err, &no), errors.As(err, &deletes), errors.As(err, &changed), errors.As(err, &unknown), errors.As(err, &inside),
+		errors.Is(err, session.ErrAtOnce), errors.Is(err, remote.ErrNobodyToAsk), errors.Is(err, remote.ErrDeclined), errors.Is(err, session.ErrReleasing):
 		return refused
 	case errors.As(err, &bad), errors.As(err, &cfg), errors.Is(err, session.ErrUnknownInstance),
 		errors.Is(err, config.ErrExists), errors.Is(err, config.ErrNotFound):

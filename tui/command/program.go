@@ -73,7 +73,7 @@ func (a *app) root() *cobra.Command {
 		a.addCommand(), a.importCommand(), a.editCommand(), a.rmCommand(), a.lsCommand(),
 		a.gpuCommand(), a.doctorCommand(), a.metricsCommand(), a.recordCommand(), a.replayCommand(),
 		a.shellCommand(), a.execCommand(), a.forwardCommand(),
-		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(),
+		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(), a.guardCommand(),
 		a.pushCommand(), a.pullCommand(), a.copyCommand(), a.syncCommand(),
 		a.releaseCommand(), a.startCommand(), a.costCommand(),
 		a.planCommand(), a.fitCommand(),
