@@ -48,6 +48,7 @@ func (i *instance) actions() []action {
 		{id: "start", keys: []string{"S"}, why: a.whyNoStart(name), do: func() tea.Cmd { return a.start(i.name) }},
 		{id: "connect", keys: []string{"c"}, why: gone, do: func() tea.Cmd { a.fleet.Nudge(i.name); return nil }},
 		{id: "keep", keys: []string{"K"}, why: i.whyNoAlert, do: func() tea.Cmd { return a.keep(i.name) }},
+		{id: "alarms", keys: []string{"!"}, why: gone, do: func() tea.Cmd { return a.openAlarms(i.name) }},
 		{id: "doctor", keys: []string{"i"}, why: gone, do: func() tea.Cmd { return a.doctor(i.name) }},
 		{id: "copy", keys: []string{"y"}, why: gone, do: func() tea.Cmd { return a.copyAddress(i.name) }},
 		{id: "down", keys: []string{"j", "down"}, do: move(1)},

@@ -74,6 +74,7 @@ func (o *overview) actions() []action {
 		{id: "remove", keys: []string{"D"}, why: o.a.whyNotConfigured(&o.name), do: func() tea.Cmd { return o.a.remove(o.name) }},
 		{id: "start", keys: []string{"S"}, why: o.a.whyNoStart(&o.name), do: func() tea.Cmd { return o.a.start(o.name) }},
 		{id: "keep", keys: []string{"K"}, why: o.whyNoAlert, do: func() tea.Cmd { return o.a.keep(o.name) }},
+		{id: "alarms", keys: []string{"!"}, do: func() tea.Cmd { return o.a.openAlarms("") }},
 		{id: "connect", keys: []string{"c"}, why: one, do: func() tea.Cmd { o.a.fleet.Nudge(o.name); return nil }},
 		{id: "doctor", keys: []string{"i"}, why: one, do: func() tea.Cmd { return o.a.doctor(o.name) }},
 		{id: "copy", keys: []string{"y"}, why: one, do: func() tea.Cmd { return o.a.copyAddress(o.name) }},

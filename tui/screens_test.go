@@ -196,6 +196,8 @@ var scenes = []struct {
 	{"release-waiting", func() *session.FleetView { return inRelease(release.Waiting) }, []string{"j", "r"}},
 	{"release-confirm", func() *session.FleetView { return inRelease(release.Waiting) }, []string{"j", "r", "enter"}},
 	{"release-review", func() *session.FleetView { return inRelease(release.Review) }, []string{"j", "r", "G"}},
+	{"alarms", alarmed, []string{"!", "j"}},
+	{"alarms-of-one", alarmed, []string{"j", "enter", "!"}},
 	{"costs", sample, []string{"$"}},
 	{"costs-by-day", sample, []string{"$", "3"}},
 	{"costs-by-job", sample, []string{"$", "2"}},

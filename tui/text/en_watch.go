@@ -1,6 +1,6 @@
 package text
 
-// englishWatch is what the English catalogue says of recordings.
+// englishWatch is what the English catalogue says of recordings and alarms.
 func englishWatch() map[string]string {
 	return map[string]string{
 		"replay":             "replay",
@@ -21,5 +21,26 @@ func englishWatch() map[string]string {
 		"act.faster.help":    "Play twice as fast, up to 256 times",
 		"act.slower":         "slower",
 		"act.slower.help":    "Play half as fast, down to the time that it took",
+		"act.alarms":         "alarms",
+		"act.alarms.help":    "What alarms have said, and what is silenced",
+		"act.silence":        "silence 1h",
+		"act.silence.help":   "Silence this alarm for an hour, or let it be said again",
+		"act.level":          "level",
+		"act.level.help":     "Show all, no mere hints, or only what is urgent",
+		"alarms.none":        "No alarm was said.",
+		"alarms.over":        "this alarm is over",
+		"alarms.said":        "%s: it is said again",
+		"alarms.least":       "from level",
+		"alarms.lasts":       "lasts",
+		"alarms.silent":      "silent to %s",
+		"alarms.unseen":      "end not seen",
+		"level.info":         "hint",
+		"level.warn":         "warning",
+		"level.urgent":       "urgent",
+		"alarm.since":        "SINCE",
+		"alarm.until":        "UNTIL",
+		"alarm.took":         "TOOK",
+		"alarm.level":        "LEVEL",
+		"alarm.what":         "WHAT",
 	}
 }

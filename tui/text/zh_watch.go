@@ -1,6 +1,6 @@
 package text
 
-// chineseWatch is what the Chinese catalogue says of recordings.
+// chineseWatch is what the Chinese catalogue says of recordings and alarms.
 func chineseWatch() map[string]string {
 	return map[string]string{
 		"replay":             "回放",
@@ -21,5 +21,26 @@ func chineseWatch() map[string]string {
 		"act.faster.help":    "速度加倍，最高 256 倍",
 		"act.slower":         "减慢",
 		"act.slower.help":    "速度减半，最低为原速",
+		"act.alarms":         "告警",
+		"act.alarms.help":    "告警的历史，以及哪些已静音",
+		"act.silence":        "静音 1h",
+		"act.silence.help":   "将此告警静音一小时，或恢复提示",
+		"act.level":          "级别",
+		"act.level.help":     "显示全部、不含提示，或仅紧急",
+		"alarms.none":        "还没有告警。",
+		"alarms.over":        "此告警已结束",
+		"alarms.said":        "%s：恢复提示",
+		"alarms.least":       "最低级别",
+		"alarms.lasts":       "持续中",
+		"alarms.silent":      "静音至 %s",
+		"alarms.unseen":      "结束未见",
+		"level.info":         "提示",
+		"level.warn":         "警告",
+		"level.urgent":       "紧急",
+		"alarm.since":        "开始",
+		"alarm.until":        "结束",
+		"alarm.took":         "历时",
+		"alarm.level":        "级别",
+		"alarm.what":         "内容",
 	}
 }
