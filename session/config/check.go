@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -113,11 +112,8 @@ func (in Instance) check() (key, what string) {
 		}
 	}
 	for _, a := range in.Artifacts {
-		if a.Path == "" || a.To == "" {
-			return "artifacts", "each artifact needs path (on the instance) and to"
-		}
-		if u, err := url.Parse(a.To); err == nil && len(u.Scheme) > 1 && strings.Contains(a.To, "://") && u.Scheme != "s3" {
-			return "artifacts", fmt.Sprintf("to = %q: a local folder or s3://bucket/path", remote.Clean(a.To))
+		if what := a.check(in.Name); what != "" {
+			return "artifacts", what
 		}
 	}
 	for _, t := range in.Tags {
@@ -155,6 +151,9 @@ func (f *File) checkShared() string {
 		}
 	}
 	if what := f.Transfer.check(); what != "" {
+		return what
+	}
+	if what := f.checkBuckets(); what != "" {
 		return what
 	}
 	return f.UI.check()

@@ -19,6 +19,7 @@ type File struct {
 	UI       UI                  `toml:"ui"`
 	Money    Money               `toml:"money"`
 	Transfer Transfer            `toml:"transfer"`
+	Bucket   map[string]Bucket   `toml:"bucket,omitempty"` // by name
 	Instance map[string]Instance `toml:"instance"`
 
 	path  string
@@ -140,9 +141,12 @@ type Pair struct {
 }
 
 // Artifact is a path on the instance that must exist at To before the instance may go.
+// To is a folder here, s3://bucket/prefix or INSTANCE:PATH.
 type Artifact struct {
-	Path string `toml:"path"`
-	To   string `toml:"to"`
+	Path  string `toml:"path"`
+	To    string `toml:"to"`
+	Every string `toml:"every,omitempty"` // save --watch looks so often: "5m"
+	Keep  int    `toml:"keep,omitempty"`  // of its checkpoints, the newest; 0: all
 }
 
 // Watch is a path on the instance that something must keep writing.

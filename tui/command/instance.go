@@ -83,9 +83,9 @@ func (d *details) apply(c *cobra.Command, in *config.Instance) error {
 		for _, a := range d.artifacts {
 			path, to, ok := strings.Cut(a, "=")
 			if !ok {
-				return badUsage("--artifact %q: write it as PATH=LOCAL, such as '~/out/**=./out'", a)
+				return badUsage("--artifact %q: write it as PATH=TO, such as '~/out/**=./out' or '~/ckpt=s3://runs/7b'", a)
 			}
-			if to != "" && !strings.HasPrefix(to, "~") { // a relative one is meant from here
+			if to != "" && !strings.HasPrefix(to, "~") && !config.Elsewhere(to) { // a relative one is meant from here
 				abs, err := filepath.Abs(to)
 				if err != nil {
 					return fmt.Errorf("--artifact %q: %w", a, err)
