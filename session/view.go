@@ -154,6 +154,17 @@ const (
 	Urgent
 )
 
+// String is the level's name in JSON and metrics.
+func (l Level) String() string {
+	switch l {
+	case Urgent:
+		return "urgent"
+	case Warn:
+		return "warning"
+	}
+	return "info"
+}
+
 // Notice is a line that passes: something ended, failed or was done.
 type Notice struct {
 	At       time.Time

@@ -27,6 +27,7 @@ func Write(w io.Writer, v *session.FleetView, version string, now time.Time) err
 	for _, s := range v.Sessions {
 		p.meter(&s)
 	}
+	p.balances(v.Balances)
 	for _, s := range v.Sessions {
 		p.work(&s)
 	}
@@ -97,6 +98,21 @@ func (p *page) meter(s *session.View) {
 	p.add("rentop_cost_known", gauge, "1 where rentop_cost is known.", named(s), truth(m.Cost != nil))
 }
 
+// balances: what accounts have left, and for how long.
+func (p *page) balances(list []session.Balance) {
+	for _, b := range list {
+		l := labels{{"provider", b.Provider}, {"currency", b.Left.Currency}}
+		p.put("rentop_balance", gauge, "What an account has left, as its provider last told.", l, b.Left.Exact(6))
+		p.add("rentop_balance_time_seconds", gauge, "When it was told, as Unix time.", l, seconds(b.At))
+		switch {
+		case b.Lasts > 0 && b.AtMost:
+			p.add("rentop_balance_lasts_at_most_seconds", gauge, "How long it lasts at most: the rate of one of its instances is not known.", l, b.Lasts.Seconds())
+		case b.Lasts > 0:
+			p.add("rentop_balance_lasts_seconds", gauge, "How long it lasts at the present rate of all its instances.", l, b.Lasts.Seconds())
+		}
+	}
+}
+
 // jobStates are all that a job may be in.
 var jobStates = []tmux.State{tmux.Starting, tmux.Running, tmux.Done, tmux.Killed, tmux.Lost}
 
@@ -127,7 +143,7 @@ func (p *page) work(s *session.View) {
 			of = card
 		}
 		p.add("rentop_alarm", gauge, "1 for each alarm that is on; what it is about, where that is one thing of several.",
-			l.with(label{"alarm", name}, label{"level", levelName(a.Level)}, label{"of", of}), 1)
+			l.with(label{"alarm", name}, label{"level", a.Level.String()}, label{"of", of}), 1)
 	}
 }
 
@@ -135,16 +151,6 @@ func (p *page) work(s *session.View) {
 func cutNumber(id string) (name, n string) {
 	name = strings.TrimRight(id, "0123456789")
 	return name, id[len(name):]
-}
-
-func levelName(l session.Level) string {
-	switch l {
-	case session.Urgent:
-		return "urgent"
-	case session.Warn:
-		return "warning"
-	}
-	return "info"
 }
 
 func (p *page) host(h *gpu.Host, l labels) {

@@ -46,7 +46,7 @@ func fleet() *session.FleetView {
 			{ID: "xid 31 gpu 0", Level: session.Urgent}},
 	}
 	old := session.View{Name: "old", State: session.Waiting, Since: noon.Add(-2 * time.Minute), Sample: work.Sample, Meter: session.Meter{AtLeast: cny(100), Missing: []string{"disk price"}}}
-	return &session.FleetView{At: noon, Sessions: []session.View{work, old, {Name: "bare", State: session.Idle}}}
+	return &session.FleetView{At: noon, Balances: []session.Balance{{Provider: "autodl", Left: *cny(2400), At: noon.Add(-time.Minute), Lasts: 3 * time.Hour, AtMost: true}}, Sessions: []session.View{work, old, {Name: "bare", State: session.Idle}}}
 }
 
 func written(t testing.TB, v *session.FleetView) (string, parsed) {
@@ -97,6 +97,8 @@ func TestFigures(t *testing.T) {
 		`rentop_cost_known{instance="old"}`:                                                   0,
 		`rentop_cost_at_least{instance="old",currency="CNY"}`:                                 1,
 		`rentop_sample_stale{instance="a100-tune"}`:                                           0,
+		`rentop_balance{provider="autodl",currency="CNY"}`:                                    24,
+		`rentop_balance_lasts_at_most_seconds{provider="autodl",currency="CNY"}`:              10800,
 		`rentop_sample_stale{instance="old"}`:                                                 1,
 		`rentop_sample_stale{instance="bare"}`:                                                1,
 		`rentop_jobs{instance="a100-tune",state="running"}`:                                   1,

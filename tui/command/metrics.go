@@ -64,7 +64,7 @@ func (a *app) watched(ctx context.Context, names []string) (*session.Fleet, erro
 			return nil, fmt.Errorf("%w: %q; rentop ls lists them", session.ErrUnknownInstance, remote.Clean(name))
 		}
 	}
-	o := session.Options{Dirs: dirs, Live: true, Asker: silent{}, AcceptHostKey: a.acceptHostKey}
+	o := session.Options{Dirs: dirs, Live: true, Aside: true, Asker: silent{}, AcceptHostKey: a.acceptHostKey}
 	if len(names) > 0 {
 		o.Only = names
 	}

@@ -71,7 +71,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.demoCommand(),
 		a.addCommand(), a.importCommand(), a.editCommand(), a.rmCommand(), a.lsCommand(),
-		a.gpuCommand(), a.doctorCommand(), a.metricsCommand(), a.recordCommand(), a.replayCommand(),
+		a.gpuCommand(), a.doctorCommand(), a.alarmsCommand(), a.metricsCommand(), a.recordCommand(), a.replayCommand(),
 		a.shellCommand(), a.execCommand(), a.forwardCommand(),
 		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(), a.guardCommand(),
 		a.pushCommand(), a.pullCommand(), a.copyCommand(), a.syncCommand(),
