@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,7 +76,7 @@ func (l *jobList) read(now time.Time) Jobs {
 		j.Err = fmt.Sprintf("there are more than %d", maxJobs)
 		return j
 	}
-	if err != nil && len(names) > 0 {
+	if err != nil && !errors.Is(err, io.EOF) {
 		j.Err = err.Error()
 		return j
 	}

@@ -34,6 +34,7 @@ type Report struct {
 	Now     time.Time // by the instance's clock
 	Alive   bool      // the process that wrote State lives
 	Off     bool      // it was told to end
+	again   bool      // the machine or the container was started since
 	State   *State    // nil: there never was a guard
 	Journal []Entry   // the last ones, oldest first
 }
@@ -63,14 +64,19 @@ func (r *Report) Hangs() bool {
 	return r.State != nil && r.Alive && r.Now.Sub(r.State.Now).Abs() > late && !r.Now.IsZero()
 }
 
+// Stopped says whether the guard ended the instance, which has been started since.
+func (r *Report) Stopped() bool {
+	return r.State != nil && r.again && r.State.Spec.Stops && (r.State.Phase == Acting || r.State.Phase == Stopping)
+}
+
 // Gone says whether a guard that was armed has ended, and neither said so nor was
 // told to.
 func (r *Report) Gone() bool {
-	if r.State == nil || r.Alive || r.Off {
+	if r.State == nil || r.Alive || r.Off || r.Stopped() {
 		return false
 	}
 	switch r.State.Phase {
-	case Off, Refused:
+	case Off, Refused, Done, Unsure:
 		return false
 	}
 	return true
@@ -90,6 +96,7 @@ func ParseReport(out []byte) (*Report, error) {
 	for raw := range bytes.Lines(out) {
 		raw = bytes.TrimSuffix(raw, []byte("\n"))
 		key, value, _ := strings.Cut(string(raw[:min(len(raw), 400)]), " ")
+		_, body, _ := bytes.Cut(raw, []byte(" "))
 		if ended = string(raw) == "rentop-guard-end"; ended {
 			continue
 		}
@@ -112,13 +119,13 @@ func ParseReport(out []byte) (*Report, error) {
 		case key == "process":
 			process = value
 		case key == "state" && r.State == nil:
-			st, err := ParseState(raw[len("state "):])
+			st, err := ParseState(body)
 			if err != nil {
 				return nil, err
 			}
 			r.State = st
 		case key == "entry" && len(r.Journal) < maxEntries:
-			if e, ok := parseEntry(raw[len("entry "):]); ok {
+			if e, ok := parseEntry(body); ok {
 				r.Journal = append(r.Journal, e)
 			}
 		}
@@ -127,6 +134,7 @@ func ParseReport(out []byte) (*Report, error) {
 		return nil, errors.New("the instance's answer about its guard is cut short")
 	}
 	if s := r.State; s != nil {
+		r.again = box != "" && s.Box != box
 		r.Alive = s.PID > 0 && s.Box == box && process == fmt.Sprintf("%d %d", s.PID, s.Start)
 	}
 	return &r, nil
