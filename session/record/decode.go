@@ -67,6 +67,11 @@ func count[T int | int64](n T) T { return max(n, 0) }
 
 func (w fleetWire) view() session.FleetView {
 	v := session.FleetView{Simulated: w.Simulated, PerHour: w.PerHour.sums(), Today: w.Today.sums(), BudgetLeft: w.BudgetLeft.sums(), ConfigErr: text(w.ConfigErr)}
+	for _, b := range w.Balances {
+		if x, ok := b.balance(); ok {
+			v.Balances = append(v.Balances, x)
+		}
+	}
 	for _, n := range w.Notices {
 		v.Notices = append(v.Notices, session.Notice{At: n.At, Instance: text(n.Instance), Level: level(n.Level), Text: n.Text.text()})
 	}
@@ -111,7 +116,16 @@ func (w viewWire) view(name string) session.View {
 		v.Alerts = append(v.Alerts, a.alert())
 	}
 	for _, a := range w.Past {
-		v.PastAlerts = append(v.PastAlerts, session.PastAlert{Alert: a.alert(), Ended: a.Ended})
+		v.PastAlerts = append(v.PastAlerts, session.PastAlert{Alert: a.alert(), Ended: a.Ended, Silenced: a.Silenced, Unseen: a.Unseen})
+	}
+	for id, r := range w.Receipts {
+		if v.Receipts == nil {
+			v.Receipts = map[string]session.Receipt{}
+		}
+		v.Receipts[text(id)] = r.receipt()
+	}
+	if w.Guard != nil {
+		v.Guard = w.Guard.guard()
 	}
 	if w.Release != nil {
 		v.Release = w.Release.view(v.Name)
@@ -147,7 +161,7 @@ func (t transfer) view() session.TransferView {
 		ID: t.ID, Direction: sync.Direction(text(t.Direction)), Local: text(t.Local), Remote: text(t.Remote),
 		Err: text(t.Err), Cancelled: t.Cancelled, Paused: t.Paused,
 		Progress: sync.Progress{Stage: text(t.Stage), Files: count(t.Files), FilesAll: count(t.FilesAll), Bytes: count(t.Bytes), BytesAll: count(t.BytesAll), Growing: t.Growing,
-			Wire: count(t.Wire), Reused: count(t.Reused), Current: text(t.Current), Rate: max(t.Rate, 0), Left: t.Left, Transport: text(t.Transport), WhySlower: text(t.WhySlower), FailedSoon: count(t.Failures)},
+			Wire: count(t.Wire), Reused: count(t.Reused), Current: text(t.Current), Rate: finite(t.Rate), Left: t.Left, Transport: text(t.Transport), WhySlower: text(t.WhySlower), FailedSoon: count(t.Failures)},
 	}
 	if r := t.Result; r != nil {
 		v.Result = &sync.Result{Files: count(r.Files), Unchanged: count(r.Unchanged), FailedAll: count(r.Failed), Bytes: count(r.Bytes),

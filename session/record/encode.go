@@ -47,7 +47,7 @@ func total(s session.Sums) sums {
 }
 
 func (e encoder) fleet(v *session.FleetView) fleetWire {
-	out := fleetWire{Simulated: v.Simulated, PerHour: total(v.PerHour), Today: total(v.Today), BudgetLeft: total(v.BudgetLeft), ConfigErr: e.text(v.ConfigErr)}
+	out := fleetWire{Simulated: v.Simulated, PerHour: total(v.PerHour), Today: total(v.Today), BudgetLeft: total(v.BudgetLeft), ConfigErr: e.text(v.ConfigErr), Balances: balancesOf(v.Balances)}
 	for _, n := range v.Notices {
 		out.Notices = append(out.Notices, notice{n.At, e.instance(n.Instance), int(n.Level), e.say(n.Text)})
 	}
@@ -83,7 +83,16 @@ func (e encoder) view(v *session.View) viewWire {
 		out.Alerts = append(out.Alerts, alert{ID: e.id(a.ID), Level: int(a.Level), Text: e.say(a.Text), Since: a.Since})
 	}
 	for _, a := range v.PastAlerts {
-		out.Past = append(out.Past, alert{e.id(a.ID), int(a.Level), e.say(a.Text), a.Since, a.Ended})
+		out.Past = append(out.Past, alert{e.id(a.ID), int(a.Level), e.say(a.Text), a.Since, a.Ended, a.Silenced, a.Unseen})
+	}
+	for id, r := range v.Receipts {
+		if out.Receipts == nil {
+			out.Receipts = map[string]receipt{}
+		}
+		out.Receipts[id] = receiptOf(r)
+	}
+	if v.Guard != nil {
+		out.Guard = e.guard(v.Guard)
 	}
 	if v.Release != nil {
 		out.Release = e.release(v.Release)
@@ -111,7 +120,7 @@ func (e encoder) transfer(t *session.TransferView) transfer {
 	out := transfer{
 		ID: t.ID, Direction: string(t.Direction), pair: pair{e.path(t.Local), e.path(t.Remote)}, Stage: p.Stage,
 		Files: p.Files, FilesAll: p.FilesAll, Bytes: p.Bytes, BytesAll: p.BytesAll, Growing: p.Growing, Wire: p.Wire, Reused: p.Reused,
-		Current: e.path(p.Current), Rate: p.Rate, Left: p.Left, Transport: p.Transport, WhySlower: e.text(p.WhySlower), Failures: p.FailedSoon,
+		Current: e.path(p.Current), Rate: finite(p.Rate), Left: p.Left, Transport: p.Transport, WhySlower: e.text(p.WhySlower), Failures: p.FailedSoon,
 		Err: e.text(t.Err), Cancelled: t.Cancelled, Paused: t.Paused,
 	}
 	if r := t.Result; r != nil {

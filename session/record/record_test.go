@@ -21,6 +21,7 @@ import (
 	"rentop/session/billing"
 	"rentop/session/phrase"
 	"rentop/session/release"
+	"rentop/session/usage"
 	"rentop/sync"
 )
 
@@ -72,7 +73,12 @@ func view(n int) *session.FleetView {
 		Alerts:     []session.Alert{{ID: "disk /data", Level: session.Warn, Since: noon, Text: phrase.Say("alert.disk", "/data", 96)}},
 		PastAlerts: []session.PastAlert{{Alert: session.Alert{ID: "hot", Level: session.Warn, Since: noon.Add(-time.Hour), Text: phrase.Say("alert.hot", 0)}, Ended: noon}},
 		CanStop:    true,
+		Day:        session.History{Step: time.Minute, CPU: []float64{1, 2}, Mean: []float64{3, math.NaN()}},
+		Guard: &session.Guard{ID: "g", Phase: "watching", Armed: true, Then: "sudo poweroff", Save: "cp -r ckpt /mnt", Text: phrase.Plain("armed: sudo poweroff"),
+			Rules: []session.GuardRule{{Kind: "idle", Text: phrase.Plain("idle for 20 min"), Due: noon}}},
 	}
+	mean := 91.0
+	a.Receipts = map[string]session.Receipt{"j3": {Receipt: usage.Receipt{From: noon, To: at, Watched: 0.62, Mean: &mean, Peak: &mean, GPUs: 1, Mem: []*float64{&mean, nil}}, Cost: cny(2559)}}
 	b := session.View{Name: "4090-data", State: session.Waiting, Reason: phrase.Say("fault.cut", "read tcp 10.0.0.7: connection reset"), RetryAt: at.Add(5 * time.Second),
 		Meter: session.Meter{AtLeast: cny(12), Missing: []string{"disk price"}}, History: session.History{},
 		Release: &release.View{ID: "r1", Instance: "4090-data", Goal: release.Destroy, Phase: release.Waiting, StartedAt: noon, Lost: []release.Evidence{{What: "/root/x", Size: 5, Lost: true}},
@@ -149,6 +155,13 @@ func plain(t testing.TB, v *session.FleetView) string {
 			fmt.Fprintf(&b, "%+v\n", j)
 		}
 		s.Jobs = nil
+		if r, ok := s.Receipts["j3"]; ok {
+			fmt.Fprintf(&b, "%v %v %v %v %v", *r.Mean, *r.Peak, r.Watched, r.Cost.Value.RatString(), *r.Mem[0])
+		}
+		if s.Guard != nil {
+			fmt.Fprintf(&b, "%+v", *s.Guard)
+		}
+		s.Receipts, s.Guard = nil, nil
 		for i := range s.Transfer {
 			fmt.Fprintf(&b, "%+v", s.Transfer[i].Result)
 		}
@@ -245,7 +258,7 @@ func TestRedact(t *testing.T) {
 			fmt.Fprintf(&all, "%s %s", s.fields, js)
 		}
 	}
-	for _, secret := range []string{"a100-tune", "4090", "connect.example", "41237", "train", "python", "alice", "/data", "/root", "project", "ckpt", "10.0.0.7", "step 1", "GPU-aaaa", `"root"`, "eval"} {
+	for _, secret := range []string{"a100-tune", "4090", "connect.example", "41237", "train", "python", "alice", "/data", "/root", "project", "ckpt", "10.0.0.7", "step 1", "poweroff", "/mnt", "GPU-aaaa", `"root"`, "eval"} {
 		if strings.Contains(all.String(), secret) {
 			t.Errorf("the file holds %q", secret)
 		}
@@ -300,7 +313,7 @@ func TestRedactsEveryText(t *testing.T) {
 // kept are texts that say nothing about a person: what a card is, what a state is.
 var kept = map[string]bool{"Provider": true, "State": true, "OS": true, "Arch": true, "Container": true, "Tmux": true, "GPUs": true, "Currency": true, "ID": true,
 	"Stage": true, "Direction": true, "Transport": true, "Goal": true, "Phase": true, "Ended": true, "Cost": true, "Source": true, "Driver": true, "PCIBus": true,
-	"PState": true, "MIG": true, "Throttle": true, "Profile": true, "Why": true, "Problem": true, "What": true, "Cure": true, "PerMonth": true}
+	"PState": true, "MIG": true, "Throttle": true, "Profile": true, "Why": true, "Problem": true, "What": true, "Cure": true, "PerMonth": true, "Kind": true}
 
 // mark writes a secret into every text but those kept.
 func mark(v reflect.Value, field string) {

@@ -53,6 +53,7 @@ type written struct {
 	samples sample.Encoder
 	taken   time.Time // of the newest sample
 	history session.History
+	day     session.History
 }
 
 // Create begins a recording in a file that is not there yet.
@@ -154,7 +155,7 @@ func (r *Recorder) frame(v *session.FleetView) (frame, error) {
 		if err != nil {
 			return out, err
 		}
-		if d.Name = order[i]; d.Fields != nil || d.Sample != nil || d.History != nil {
+		if d.Name = order[i]; d.Fields != nil || d.Sample != nil || d.History != nil || d.Day != nil {
 			out.Sessions = append(out.Sessions, d)
 		}
 	}
@@ -172,8 +173,9 @@ func (r *Recorder) delta(w *written, s *session.View) (delta, error) {
 	if s.Sample != nil && !s.Sample.TakenAt.Equal(w.taken) {
 		d.Sample, w.taken = w.samples.Append(nil, r.words.sample(s.Sample)), s.Sample.TakenAt
 	}
-	history := evened(s.History)
+	history, day := evened(s.History), evened(s.Day)
 	d.History, w.history = moved(&w.history, &history), history
+	d.Day, w.day = moved(&w.day, &day), day
 	return d, nil
 }
 

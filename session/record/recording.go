@@ -46,6 +46,7 @@ type read struct {
 	samples sample.Decoder
 	sample  *sample.Sample
 	history session.History
+	day     session.History
 	view    session.View
 }
 
@@ -227,6 +228,11 @@ func (r *Recording) take(f frame) error {
 				return err
 			}
 		}
+		if d.Day != nil {
+			if s.day, err = d.Day.apply(s.day); err != nil {
+				return err
+			}
+		}
 		s.view.Name = "" // made anew
 	}
 	return nil
@@ -248,7 +254,7 @@ func (r *Recording) view(at time.Time) (*session.FleetView, error) {
 				return nil, fmt.Errorf("it is %w: %v", errDamaged, err)
 			}
 			s.view = w.view(name)
-			s.view.Sample, s.view.History = s.sample, s.history
+			s.view.Sample, s.view.History, s.view.Day = s.sample, s.history, s.day
 		}
 		v.Sessions = append(v.Sessions, s.view)
 	}

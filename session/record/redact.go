@@ -65,8 +65,8 @@ func (h *stands) address(s string) string {
 	return h.user(user) + "@" + h.of("host", host)
 }
 
-// known are the kinds whose words are looked for in texts.
-var known = []string{"instance", "job", "path", "user", "command", "host"}
+// learnt are the kinds whose words are looked for in texts.
+var learnt = []string{"instance", "job", "path", "user", "command", "host"}
 
 // harmless is a number with its unit, a time, an amount of money.
 var harmless = regexp.MustCompile(`^(?:[-+~≈<>]?[¥$€£]?[0-9][0-9.,:/T-]*(?:%|Z|°C|[kMGTP]?i?B|/h|/s)?|%|°C|[kMGTP]?i?B(?:/s)?|ms|s|min|h|d|CNY|USD|EUR|GBP|JPY|HKD|SGD|\?)$`)
@@ -76,7 +76,7 @@ func (h *stands) arg(s string) string {
 	if h == nil {
 		return s
 	}
-	for _, kind := range known {
+	for _, kind := range learnt {
 		if as := h.as[kind+"\x00"+s]; as != "" {
 			return as
 		}
@@ -128,6 +128,12 @@ func (h *stands) learn(v *session.FleetView) {
 		if s.Facts != nil {
 			h.user(s.Facts.User)
 			h.path(s.Facts.Home)
+		}
+		if g := s.Guard; g != nil {
+			h.command(g.Save)
+			if g.Then != session.ThenStop && g.Then != session.ThenNothing {
+				h.command(g.Then)
+			}
 		}
 		if s.Sample != nil {
 			for _, p := range s.Sample.Processes {

@@ -21,6 +21,7 @@ type delta struct {
 	Fields  fields `json:"fields,omitempty"`
 	Sample  []byte `json:"sample,omitempty"` // a message of remote/gpu/sample's stream
 	History *tail  `json:"history,omitempty"`
+	Day     *tail  `json:"day,omitempty"`
 }
 
 // fields are an object's fields by name; null takes one away.
@@ -59,6 +60,8 @@ type fleetWire struct {
 	BudgetLeft sums     `json:"budget_left"`
 	Notices    []notice `json:"notices,omitempty"`
 	ConfigErr  string   `json:"config_error,omitempty"`
+
+	Balances []balance `json:"balances,omitempty"`
 }
 
 type notice struct {
@@ -89,6 +92,9 @@ type viewWire struct {
 	Past     []alert       `json:"past_alerts,omitempty"`
 	Release  *checklist    `json:"release,omitempty"`
 	Can      []bool        `json:"can,omitempty"` // stop, start, destroy, snapshot
+
+	Receipts map[string]receipt `json:"receipts,omitempty"` // by the job's id
+	Guard    *guardWire         `json:"guard,omitempty"`
 }
 
 type facts struct {
@@ -150,6 +156,9 @@ type alert struct {
 	Text  said      `json:"text"`
 	Since time.Time `json:"since,omitzero"`
 	Ended time.Time `json:"ended,omitzero"`
+
+	Silenced time.Time `json:"silenced,omitzero"`
+	Unseen   bool      `json:"unseen,omitempty"`
 }
 
 type transfer struct {
