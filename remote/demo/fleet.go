@@ -36,6 +36,8 @@ type Fleet struct {
 	jobsRun chan struct{} // closed when the jobs were started; jobsErr is set before
 	jobsErr error
 
+	switches sync.WaitGroup // who watches for instances that stop themselves
+
 	closing  sync.Once
 	closeErr error
 
@@ -68,6 +70,7 @@ func start(ctx context.Context, o Options) (*Fleet, error) {
 		close(f.jobsRun)
 		return nil, errors.Join(err, f.Close())
 	}
+	f.switches.Go(f.watchSwitches)
 	if o.Jobs {
 		go f.startJobs() // Close waits for it
 	} else {
@@ -176,6 +179,7 @@ func (f *Fleet) Close() error {
 func (f *Fleet) close() error {
 	f.cancel()
 	<-f.jobsRun
+	f.switches.Wait()
 	var g errgroup.Group
 	for _, m := range f.machines {
 		g.Go(m.shutDown)

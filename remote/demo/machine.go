@@ -85,7 +85,7 @@ func (m *machine) build() error {
 		}
 	}
 	for path, text := range map[string]string{
-		"bin/nvidia-smi": smiScript, "bin/train": trainScript, "box/smi.awk": smiProgram,
+		"bin/nvidia-smi": smiScript, "bin/train": trainScript, "bin/demo-poweroff": poweroffScript, "box/smi.awk": smiProgram,
 		"box/gpus": m.table(m.number), "box/dev/nvidia0": "",
 	} {
 		if err := os.WriteFile(filepath.Join(m.root, path), []byte(text), 0o755); err != nil {

@@ -59,6 +59,8 @@ case $id in '' | *[!0-9]*) echo "the instance does not tell its id (CONTAINER_ID
 			Stop: env + `printf 'header = "Authorization: Bearer %s"\n' "$key" |
 	curl -fsS --max-time 60 -K - -X PUT -H 'Content-Type: application/json' -d '{"state": "stopped"}' "https://console.vast.ai/api/v0/instances/$id/"`,
 		}, nil
+	case "demo": // remote/demo
+		return Inside{Check: `command -v demo-poweroff >/dev/null || { echo "this is no instance of the demo"; exit 1; }`, Stop: "demo-poweroff"}, nil
 	case "digitalocean":
 		return no("a droplet that is off costs as much as one that runs, and only its owner's key can destroy it", release)
 	case "hyperstack":

@@ -57,7 +57,7 @@ func TestStopInside(t *testing.T) {
 // TestNotInside: every kind has a way or says why not and what to do.
 func TestNotInside(t *testing.T) {
 	t.Parallel()
-	for _, kind := range append(Kinds(), "", "command", "demo") {
+	for _, kind := range append(Kinds(), "", "command", "demo", "other") {
 		in, err := StopInside(kind)
 		var no *NotInsideError
 		if (in.Stop == "") != (err != nil) || err != nil && (!errors.As(err, &no) || no.Why == "" || no.Cure == "") {
