@@ -2,8 +2,10 @@ package provider_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"testing"
+	"time"
 
 	"rentop/remote/provider"
 )
@@ -30,6 +32,16 @@ func runPodDialect() *dialect {
 				list = append(list, map[string]any{"id": vol, "name": "data", "size": 100 * (i + 1), "dataCenter": "US-KS-2", "type": "STANDARD"})
 			}
 			sendJSON(w, 200, map[string]any{"networkVolumes": list})
+		case seg(r, 1) == "billing":
+			q := r.URL.Query()
+			sums := map[string]any{"totalAmount": 12.345, "gpuAmount": 11.1, "cpuAmount": 0, "diskAmount": 1.245}
+			record := map[string]any{"startTime": q.Get("startTime"), "endTime": q.Get("endTime"), "podId": q.Get("podId")}
+			for k, v := range sums {
+				record[k] = v
+			}
+			sendJSON(w, 200, map[string]any{"records": []any{record}, "metadata": map[string]any{
+				"query":       map[string]any{"startTime": q.Get("startTime"), "endTime": q.Get("endTime"), "bucketSize": q.Get("bucketSize"), "podId": q.Get("podId")},
+				"recordCount": 1, "totals": sums, "uniquePodCount": 1}})
 		case id == "":
 			pods := []any{}
 			for _, b := range s.live() {
@@ -78,6 +90,18 @@ func runPodJSON(b *box) map[string]any {
 
 func TestRunPodConforms(t *testing.T) { conforms(t, runPodDialect()) }
 func TestRunPodFaults(t *testing.T)   { chaos(t, runPodDialect()) }
+
+// What was charged is told for whole hours, and says for which.
+func TestRunPodCharges(t *testing.T) {
+	s := newStandIn(t, runPodDialect())
+	c, err := s.inMemory().(provider.Charger).Charges(t.Context(), s.d.ids[0], time.Date(2026, 6, 1, 10, 30, 0, 0, time.UTC), time.Date(2026, 6, 2, 10, 0, 1, 0, time.UTC))
+	if err != nil || c.Amount != "12.345" || c.Currency != "USD" || c.From.Hour() != 10 || c.From.Minute() != 0 || c.To.Hour() != 11 {
+		t.Errorf("%+v %v", c, err)
+	}
+	if _, err := newStandIn(t, lambdaDialect()).inMemory().(provider.Charger).Charges(t.Context(), "0920582c7ff041399e34823a0be62549", time.Time{}, time.Time{}); !errors.Is(err, provider.ErrUnsupported) {
+		t.Errorf("Lambda does not tell: %v", err)
+	}
+}
 
 // A stopped pod says cost 0: that is no price, and its volume bills.
 func TestRunPodStoppedIsNotFree(t *testing.T) {
