@@ -7,6 +7,7 @@ package release
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -284,11 +285,13 @@ func TestKilledDuringTheRequest(t *testing.T) {
 	}
 }
 
-// TestRandomReleases is 300 releases with everything at random: faults, deaths,
+var randomRounds = flag.Int("release.rounds", 120, "releases of TestRandomReleases")
+
+// TestRandomReleases is releases with everything at random: faults, deaths,
 // changes of the world at any script, and a person who errs.
 func TestRandomReleases(t *testing.T) {
 	const workers = 4
-	runs := 300
+	runs := *randomRounds
 	if testing.Short() {
 		runs = 40
 	}
