@@ -317,6 +317,29 @@ func (s *Session) budgetRule(limit string, now time.Time) (guard.Rule, error) {
 	return guard.Rule{Kind: guard.Budget, Limit: number(v), Spent: number(cost.Value), PerHour: number(m.Running.Value), Currency: m.Running.Currency}, nil
 }
 
+// GuardTime reads a time as a person writes it: "23:30" is the next such, "2h" from
+// now. ok is false for what is none.
+func GuardTime(s string, now time.Time) (t time.Time, ok bool) {
+	s = strings.TrimSpace(s)
+	if d, err := time.ParseDuration(strings.TrimPrefix(s, "+")); err == nil && d > 0 {
+		return now.Add(d), true
+	}
+	if t, err := time.ParseInLocation("15:04", s, time.Local); err == nil {
+		l := now.Local()
+		t = time.Date(l.Year(), l.Month(), l.Day(), t.Hour(), t.Minute(), 0, 0, time.Local)
+		if !t.After(now) {
+			t = t.AddDate(0, 0, 1)
+		}
+		return t, true
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
 // number is an amount for the guard: exact to a millionth of a millionth.
 func number(r *big.Rat) string {
 	if r == nil {

@@ -37,7 +37,7 @@ func guardOf(r *guard.Report, now time.Time) Guard {
 	age := max(r.Now.Sub(st.Now), 0)
 	for i, x := range st.Rules {
 		rule := GuardRule{Kind: string(x.Kind), Why: whyOf(x.Why), Doubt: whyOf(x.Doubt), Met: x.Met}
-		if x.Left != nil {
+		if x.Left != nil && r.Alive {
 			left := max(time.Duration(min(*x.Left, 1<<32))*time.Second-age, 0)
 			rule.Left, rule.Due = &left, now.Add(left).Round(time.Second)
 		}
@@ -45,7 +45,7 @@ func guardOf(r *guard.Report, now time.Time) Guard {
 		g.Rules = append(g.Rules, rule)
 	}
 	g.Problem = problemOf(r, g.Then)
-	g.Text = g.sentence(st, ours)
+	g.Text = g.sentence(st, r.Stopped(), ours)
 	return g
 }
 
@@ -139,7 +139,7 @@ func problemOf(r *guard.Report, then string) phrase.Text {
 }
 
 // sentence is all of it.
-func (g *Guard) sentence(st *guard.State, ours func(time.Time) time.Time) phrase.Text {
+func (g *Guard) sentence(st *guard.State, stopped bool, ours func(time.Time) time.Time) phrase.Text {
 	var rules []phrase.Text
 	for _, r := range g.Rules {
 		t := r.Text
@@ -168,6 +168,9 @@ func (g *Guard) sentence(st *guard.State, ours func(time.Time) time.Time) phrase
 	tripped := "?"
 	if st.Trip != nil {
 		tripped = moment(ours(st.Trip.At))
+	}
+	if stopped {
+		return phrase.Say("guard.stopped", tripped)
 	}
 	switch st.Phase {
 	case guard.Off:

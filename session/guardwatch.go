@@ -32,7 +32,7 @@ func (w *guardState) saw(g Guard) {
 	switch {
 	case g.Armed:
 		w.armed = true
-	case g.Phase == string(guard.Off) || g.Phase == string(guard.Done):
+	case g.Phase != "" && len(g.Problem) == 0: // off, done, or it stopped the instance
 		w.armed = false
 	}
 }

@@ -38,6 +38,8 @@ type Fleet interface {
 	StartJob(ctx context.Context, instance string, spec session.JobSpec) (tmux.Job, error)
 	KillJob(ctx context.Context, instance, job string) (tmux.Job, error)
 	RestartJob(ctx context.Context, instance, job string) (tmux.Job, error)
+	Arm(ctx context.Context, instance string, spec session.GuardSpec) (session.Guard, error)
+	Disarm(ctx context.Context, instance string) (session.Guard, error)
 	Follow(ctx context.Context, instance, job string, from int64, w io.Writer) error
 
 	PlanTransfer(ctx context.Context, instance string, spec session.TransferSpec) (*sync.Plan, error)

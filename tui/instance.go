@@ -42,6 +42,8 @@ func (i *instance) actions() []action {
 		{id: "newjob", keys: []string{"n"}, foot: true, why: a.whyNotAct(name), do: func() tea.Cmd { return a.newJob(i.name) }},
 		{id: "sync", keys: []string{"s"}, foot: true, why: gone, do: func() tea.Cmd { a.open(newSync(a, i.name)); return nil }},
 		{id: "release", keys: []string{"r"}, foot: true, why: gone, do: func() tea.Cmd { a.open(newRelease(a, i.name)); return nil }},
+		{id: "guard", keys: []string{"w"}, foot: a.w >= 100, why: a.whyNotAct(name), do: func() tea.Cmd { return a.guard(i.name) }},
+		{id: "guardoff", keys: []string{"W"}, why: a.whyNoGuard(name), do: func() tea.Cmd { return a.guardOff(i.name) }},
 		{id: "costs", keys: []string{"$"}, foot: true, do: func() tea.Cmd { return a.openCosts(i.name) }},
 		{id: "edit", keys: []string{"e"}, why: a.whyNotConfigured(name), do: func() tea.Cmd { return a.edit(i.name) }},
 		{id: "remove", keys: []string{"D"}, why: a.whyNotConfigured(name), do: func() tea.Cmd { return a.remove(i.name) }},
@@ -84,6 +86,7 @@ func (i *instance) draw(b cell.Area) {
 func instancePage(l *look, s *session.View, w int, alerts bool) page {
 	var p page
 	p.stateRows(l, s, w)
+	p.guardRows(l, s, w)
 	first := 0
 	if alerts {
 		first = min(len(s.Alerts), topAlerts)

@@ -114,6 +114,14 @@ func (o over) RestartJob(ctx context.Context, instance, job string) (tmux.Job, e
 	return on(o, instance, func(s *session.Session) (tmux.Job, error) { return s.RestartJob(ctx, job) })
 }
 
+func (o over) Arm(ctx context.Context, instance string, spec session.GuardSpec) (session.Guard, error) {
+	return on(o, instance, func(s *session.Session) (session.Guard, error) { return s.Arm(ctx, spec) })
+}
+
+func (o over) Disarm(ctx context.Context, instance string) (session.Guard, error) {
+	return on(o, instance, func(s *session.Session) (session.Guard, error) { return s.Disarm(ctx) })
+}
+
 func (o over) Follow(ctx context.Context, instance, job string, from int64, w io.Writer) error {
 	_, err := on(o, instance, func(s *session.Session) (int64, error) { return s.Follow(ctx, job, from, true, w) })
 	return err

@@ -292,6 +292,12 @@ func (f *fake) KillJob(_ context.Context, i, j string) (tmux.Job, error) {
 func (f *fake) RestartJob(_ context.Context, i, j string) (tmux.Job, error) {
 	return tmux.Job{ID: "j9"}, f.note("restart %s %s", i, j)
 }
+func (f *fake) Arm(_ context.Context, i string, g session.GuardSpec) (session.Guard, error) {
+	return session.Guard{Armed: true, Text: phrase.Say("guard.idle", g.Idle)}, f.note("arm %s %v %q %q", i, g.Idle, g.Then, g.Save)
+}
+func (f *fake) Disarm(_ context.Context, i string) (session.Guard, error) {
+	return session.Guard{}, f.note("disarm %s", i)
+}
 func (f *fake) Follow(ctx context.Context, i, j string, from int64, w io.Writer) error {
 	f.note("follow %s %s", i, j)
 	io.WriteString(w, f.log)

@@ -65,6 +65,10 @@ case $id in '' | *[!0-9]*) echo "the instance does not tell its id (CONTAINER_ID
 		return no("a droplet that is off costs as much as one that runs, and only its owner's key can destroy it", release)
 	case "hyperstack":
 		return no("a machine that is shut off from inside is charged in full, and only its owner's key can hibernate it", release)
+	case "alibaba", "tencent":
+		return no("a machine that is shut down from inside is charged in full there, and only its owner's key can stop it without", release)
+	case "aws":
+		return no("whether a shutdown from inside stops it or terminates it was chosen at its launch, and is not told on the machine", ownCommand+", such as --then 'sudo shutdown -h now', where it stops")
 	case "lambda":
 		return no("Lambda has no stop, and only its owner's key can terminate an instance", release)
 	case "command":

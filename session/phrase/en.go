@@ -50,6 +50,7 @@ var english = map[ID]string{
 	"guard.saving":        "tripped at %s, saving",
 	"guard.acting":        "tripped at %s, acting",
 	"guard.done":          "tripped at %s and done",
+	"guard.stopped":       "tripped at %s and stopped the instance",
 	"guard.refused":       "a rule cannot be armed: ",
 	"guard.unsure":        "the guard was killed while it ran %s; it is not run twice: look whether it worked",
 	"guard.gone":          "the guard that was armed is gone: nothing watches the instance when you leave; arm it again",

@@ -2,12 +2,12 @@ package command
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"rentop/remote"
+	"rentop/remote/gpu/guard"
 	"rentop/session"
 )
 
@@ -90,9 +90,9 @@ func (a *app) guardCommand() *cobra.Command {
 	asJSON := jsonFlag(c)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if at != "" {
-			t, err := momentOf(at, a.Now())
-			if err != nil {
-				return err
+			t, ok := session.GuardTime(at, a.Now())
+			if !ok {
+				return badUsage("--at is a time such as 23:30, 2h or 2026-12-01 08:00, not %q", remote.Short(at, 40))
 			}
 			want.At = t
 		}
@@ -136,27 +136,6 @@ func (a *app) guardCommand() *cobra.Command {
 	return a.connects(c)
 }
 
-// momentOf reads a time as a person writes it; one of the day is the next such.
-func momentOf(s string, now time.Time) (time.Time, error) {
-	if d, err := time.ParseDuration(strings.TrimPrefix(s, "+")); err == nil && d > 0 {
-		return now.Add(d), nil
-	}
-	if t, err := time.ParseInLocation("15:04", s, time.Local); err == nil {
-		l := now.Local()
-		t = time.Date(l.Year(), l.Month(), l.Day(), t.Hour(), t.Minute(), 0, 0, time.Local)
-		if !t.After(now) {
-			t = t.AddDate(0, 0, 1)
-		}
-		return t, nil
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04", "2006-01-02T15:04"} {
-		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, badUsage("--at is a time such as 23:30, 2h or 2026-12-01 08:00, not %q", remote.Short(s, 40))
-}
-
 func (a *app) printGuard(v guardView, asJSON bool) error {
 	if asJSON {
 		return printJSON(a.Out, v)
@@ -169,6 +148,9 @@ func (a *app) printGuard(v guardView, asJSON bool) error {
 		state = "armed"
 	}
 	t := newTable(v.Instance, state)
+	if v.Phase == string(guard.Off) {
+		v.Rules, v.Save, v.Then = nil, "", ""
+	}
 	for _, r := range v.Rules {
 		line := r.Text
 		switch {
@@ -190,10 +172,10 @@ func (a *app) printGuard(v guardView, asJSON bool) error {
 	if v.Then != "" {
 		t.add("then", v.Then)
 	}
-	if v.Phase != "" && v.Phase != "watching" || len(v.Rules) == 0 {
+	if v.Phase != "" && v.Phase != string(guard.Watching) || len(v.Rules) == 0 {
 		t.add("", v.Text)
 	}
-	if v.Source != "" {
+	if v.Source != "" && v.Armed {
 		t.add("reads", v.Source)
 	}
 	if v.Problem != "" && v.Armed {

@@ -453,5 +453,6 @@ func english() map[string]string {
 	maps.Copy(m, englishSync())
 	maps.Copy(m, englishMoney())
 	maps.Copy(m, englishWatch())
+	maps.Copy(m, englishGuard())
 	return m
 }

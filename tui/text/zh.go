@@ -453,5 +453,6 @@ func chinese() map[string]string {
 	maps.Copy(m, chineseSync())
 	maps.Copy(m, chineseMoney())
 	maps.Copy(m, chineseWatch())
+	maps.Copy(m, chineseGuard())
 	return m
 }

@@ -49,6 +49,7 @@ func chinesePhrases() map[phrase.ID]string {
 		"guard.saving":        "%s 触发，正在保存",
 		"guard.acting":        "%s 触发，正在执行",
 		"guard.done":          "%s 触发，已完成",
+		"guard.stopped":       "%s 触发，并已关机",
 		"guard.refused":       "有规则无法启用：",
 		"guard.unsure":        "守护在执行 %s 时被杀；不会执行第二次：请看是否成功",
 		"guard.gone":          "已启用的守护不见了：你离开后没有人看着实例；请重新启用",
