@@ -1,9 +1,10 @@
 package tui
 
-// The guard on an instance: its line, its dialog, its end.
+// The guard on an instance: its line, its dialog, its end, and what it saw.
 
 import (
 	"context"
+	"math"
 	"strings"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 
 	"rentop/remote/gpu/guard"
 	"rentop/session"
+	"rentop/tui/cell"
+	"rentop/tui/text"
 )
 
 // guardRows says where the guard stands; nothing where there never was one.
@@ -79,16 +82,16 @@ func (a *app) guard(instance string) tea.Cmd {
 
 // guardWish reads the form. A fault is its catalogue id, and at is the line.
 func guardWish(v map[string]string, now time.Time) (spec session.GuardSpec, at int, fault string) {
-	text := func(id string) string { return strings.TrimSpace(v[id]) }
-	spec = session.GuardSpec{After: text("guard.after"), Budget: text("guard.budget"), Then: text("guard.then"), Save: text("guard.save")}
-	if s := text("guard.idle"); s != "" {
+	word := func(id string) string { return strings.TrimSpace(v[id]) }
+	spec = session.GuardSpec{After: word("guard.after"), Budget: word("guard.budget"), Then: word("guard.then"), Save: word("guard.save")}
+	if s := word("guard.idle"); s != "" {
 		d, err := time.ParseDuration(s)
 		if err != nil || d < time.Second {
 			return spec, 0, "guard.badidle"
 		}
 		spec.Idle = d
 	}
-	if s := text("guard.at"); s != "" {
+	if s := word("guard.at"); s != "" {
 		t, ok := session.GuardTime(s, now)
 		if !ok {
 			return spec, 2, "guard.badat"
@@ -113,4 +116,44 @@ func (a *app) guardOff(instance string) tea.Cmd {
 			return nil
 		}
 	})
+}
+
+// dayRows is the use of all GPUs in the hours before, also those that a guard watched
+// alone; nothing before there are some.
+func (p *page) dayRows(l *look, s *session.View, w int) {
+	const shortest = 45 * time.Minute // the cards' own rows show what is shorter
+	day := s.Day.Mean
+	first := 0
+	for first < len(day) && math.IsNaN(day[first]) {
+		first++
+	}
+	span := time.Duration(len(day)-first) * s.Day.Step
+	if span < shortest || w < 40 {
+		return
+	}
+	label := l.T("gpu.day", text.Dur(span))
+	p.add(func(r cell.Area) {
+		x := 2 + r.Put(2, 0, l.th.Dim, label) + 1
+		r.Spark(x, 0, r.W-x, l.th.Accent, &l.gl, squeeze(day[first:], r.W-x), 100)
+	})
+}
+
+// squeeze makes at most n means of a row; a mean of nothing is a gap.
+func squeeze(row []float64, n int) []float64 {
+	if n <= 0 || len(row) <= n {
+		return row
+	}
+	out := make([]float64, n)
+	for i := range out {
+		sum, heard := 0.0, 0
+		for _, v := range row[i*len(row)/n : (i+1)*len(row)/n] {
+			if !math.IsNaN(v) {
+				sum, heard = sum+v, heard+1
+			}
+		}
+		if out[i] = math.NaN(); heard > 0 {
+			out[i] = sum / float64(heard)
+		}
+	}
+	return out
 }

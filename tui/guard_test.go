@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -58,5 +59,25 @@ func TestGuardLine(t *testing.T) {
 		} else {
 			d.not("guard armed", "guard not armed")
 		}
+	}
+}
+
+// The hours away are a line under the cards; a short or silent past is none.
+func TestDay(t *testing.T) {
+	day := make([]float64, 720)
+	for i := range day {
+		if day[i] = 90; i < 300 {
+			day[i] = math.NaN()
+		} else if i < 500 {
+			day[i] = 0
+		}
+	}
+	v := sample()
+	v.Sessions[0].Day = session.History{Step: 2 * time.Minute, Mean: day}
+	drive(t, v, "en", 100, 30).press("enter").see("the last 14h00m ▁", "▇▇▇")
+	v.Sessions[0].Day.Mean = day[:310]
+	drive(t, v, "en", 100, 30).press("enter").not("the last")
+	if got := squeeze([]float64{1, 3, math.NaN(), math.NaN(), 5}, 2); got[0] != 2 || got[1] != 5 {
+		t.Errorf("%v", got)
 	}
 }

@@ -107,6 +107,7 @@ func instancePage(l *look, s *session.View, w int, alerts bool) page {
 // machineRows is the machine and what it does.
 func (p *page) machineRows(l *look, s *session.View, w int) {
 	p.gpuRows(l, s, w)
+	p.dayRows(l, s, w)
 	if w < 150 || len(s.Jobs) == 0 {
 		p.gap()
 		p.meterRows(l, s, w)

@@ -24,6 +24,7 @@ func englishGuard() map[string]string {
 		"guard.word.on":     "guard armed",
 		"guard.word.off":    "guard not armed",
 		"guard.seen":        "read back %s ago",
+		"gpu.day":           "the last %s",
 		"form.arm":          "arm",
 		"why.noguard":       "%s has no guard",
 	}

@@ -24,6 +24,7 @@ func chineseGuard() map[string]string {
 		"guard.word.on":     "守护已启用",
 		"guard.word.off":    "守护未启用",
 		"guard.seen":        "%s 前读回",
+		"gpu.day":           "最近 %s",
 		"form.arm":          "启用",
 		"why.noguard":       "%s 没有守护",
 	}
