@@ -52,6 +52,7 @@ var doors = []struct {
 		"remote/provider",        // the person's own lines for provider = "command"
 		"remote/demo",            // the simulated instances' shells
 		"remote/sshtest",         // the tests' servers
+		"remote/store/storetest", // the tests' bucket
 		"remote/agent/agenttest", // go build, for tests
 		"remote/gpu/guard",       // on the instance: the readers of GPUs, the person's save and action
 		"remote/needtest",        // looks whether a program is there

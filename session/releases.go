@@ -268,6 +268,8 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 		Since:         s.since(ctx),
 		Roots:         s.cfg().LookIn,
 		Pushed:        s.known,
+		Place:         s.place,
+		Newest:        newestCheckpoints,
 		OpenTransport: s.openTransport,
 		PullDir:       filepath.Join(dir, "saved", s.cfg().Name),
 		// Of this rental: the next one of the same name has a folder of its own.
@@ -283,9 +285,7 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 	if home, err := os.UserHomeDir(); err == nil {
 		deps.Base = home
 	}
-	for _, a := range s.cfg().Artifacts {
-		deps.Artifacts = append(deps.Artifacts, release.Artifact{Path: a.Path, To: expandHome(a.To)})
-	}
+	deps.Artifacts = artifactsOf(s.cfg())
 	return deps
 }
 

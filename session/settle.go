@@ -178,6 +178,9 @@ func allShards(local, set string, have map[int]bool) bool {
 	if m == nil {
 		return true
 	}
+	if local == "" { // all that there is, is among have
+		local = os.DevNull
+	}
 	n, _ := strconv.Atoi(m[2])
 	first := 1
 	if have[0] {
@@ -202,6 +205,9 @@ func padded(n, width int) string {
 
 // markedHere says whether the checkpoint's last file was pulled before.
 func markedHere(local, dir string) bool {
+	if local == "" {
+		return false
+	}
 	for _, name := range []string{"trainer_state.json", ".metadata"} {
 		if fi, err := os.Lstat(filepath.Join(local, filepath.FromSlash(dir), name)); err == nil && fi.Mode().IsRegular() {
 			return true

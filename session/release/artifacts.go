@@ -11,7 +11,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -22,14 +21,20 @@ import (
 	treesync "rentop/sync"
 )
 
-// otherPlace recognises a destination that is not a local folder: a URL, or
-// "name:path" (one letter is a Windows drive).
-var otherPlace = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://|^[A-Za-z0-9_.-]{2,}:`)
-
 // matched is one file of an artifact.
 type matched struct {
 	fileStat
-	local string // "" where its name cannot lie in the destination
+	local string // "" where its name cannot lie in the destination; of a place elsewhere what is shown
+	rel   string // below the destination
+	far   bool   // the destination is elsewhere
+}
+
+// verdict is a comparison of one file with its destination.
+type verdict struct {
+	sum     string
+	problem phrase.Text // none: equal
+	here    time.Time   // the copy's time before it was read, of a folder here
+	there   string      // its version at a place elsewhere
 }
 
 // listing is what stands at an artifact's path.
@@ -59,7 +64,7 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: detail, Lost: true})
 			f.rests["artifact "+name] = "failed"
 		}
-		if otherPlace.MatchString(a.To) {
+		if a.elsewhere() && m.d.Place == nil {
 			fail(phrase.Say("artifacts.unsupported", remote.Short(a.To, 120)))
 			continue
 		}
@@ -85,30 +90,18 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 		if dangling > 0 {
 			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: phrase.Count("artifacts.links", dangling)})
 		}
-		paths := make([]string, len(list))
-		for i, l := range list {
-			paths[i] = l.path
+		verdicts, err := m.compare(ctx, a, list)
+		if ctx.Err() != nil {
+			return f
 		}
-		sums, err := remoteHash(ctx, m.runner, paths, m.counting(CheckArtifacts, "artifacts.there", len(paths)))
 		if err != nil {
 			unread++
 			f.Evidence = append(f.Evidence, Evidence{What: remote.Short(name, 160), Size: -1, Detail: phrase.Say("release.unchecked").Then(why(err)), Lost: true})
 			f.rests["artifact "+name] = "unknown"
 			continue
 		}
-		counted := m.counting(CheckArtifacts, "artifacts.here", len(list))
 		for i, l := range list {
-			counted(i)
-			var here time.Time
-			sum, problem := sums[l.path], phrase.Text(nil)
-			if sum == "" {
-				problem = phrase.Say("artifacts.unreadable")
-			} else {
-				problem, here = sameHere(ctx, l, sum)
-			}
-			if ctx.Err() != nil {
-				return f
-			}
+			sum, problem := verdicts[i].sum, verdicts[i].problem
 			files++
 			size += l.size
 			key := l.path + " → " + l.local
@@ -124,7 +117,12 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 				continue
 			}
 			m.verified[l.path] = l.fileStat
-			m.proofs[key] = proof{l, here}
+			m.proofs[key] = proof{matched: l, here: verdicts[i].here, there: verdicts[i].there}
+			if a.elsewhere() {
+				p := m.proofs[key]
+				p.to = a.To
+				m.proofs[key] = p
+			}
 		}
 	}
 	f.Evidence = bounded(f.Evidence)
@@ -146,10 +144,43 @@ func (m *Machine) checkArtifacts(ctx context.Context) finding {
 	return f
 }
 
-// proof is a file as it was when it hashed equal to its copy here.
+// compare reads an artifact's files on both sides.
+func (m *Machine) compare(ctx context.Context, a Artifact, list []matched) ([]verdict, error) {
+	if a.elsewhere() {
+		return m.proveThere(ctx, a, list)
+	}
+	paths := make([]string, len(list))
+	for i, l := range list {
+		paths[i] = l.path
+	}
+	sums, err := remoteHash(ctx, m.runner, paths, m.counting(CheckArtifacts, "artifacts.there", len(paths)))
+	if err != nil {
+		return nil, err
+	}
+	counted := m.counting(CheckArtifacts, "artifacts.here", len(list))
+	out := make([]verdict, len(list))
+	for i, l := range list {
+		counted(i)
+		v := &out[i]
+		if v.sum = sums[l.path]; v.sum == "" {
+			v.problem = phrase.Say("artifacts.unreadable")
+		} else {
+			v.problem, v.here = sameHere(ctx, l, v.sum)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return out, nil
+}
+
+// proof is a file as it was when it hashed equal to its copy.
 type proof struct {
 	matched
 	here time.Time // the modification time of the copy here
+	// Of a copy at a place elsewhere.
+	to    string // the artifact's destination
+	there string // its version there
 }
 
 // sameHere compares with the file here; no problem is equal. The time is the
@@ -181,7 +212,8 @@ func sameHere(ctx context.Context, l matched, sum string) (problem phrase.Text, 
 
 // matchArtifact lists the files that an artifact names, with the place of each.
 // A folder's and a pattern's files keep their path below the last folder
-// without * ? [ {; a file goes to To, or into it where it is a folder.
+// without * ? [ {; a file goes to To, or into it where it is a folder. A place
+// elsewhere is always one. With Keep only the newest checkpoints are listed.
 func (m *Machine) matchArtifact(ctx context.Context, a Artifact) ([]matched, int, error) {
 	base, pattern := path.Clean(a.Path), ""
 	if b, p := doublestar.SplitPattern(base); p != path.Base(base) || strings.ContainsAny(p, "*?[{") {
@@ -194,9 +226,11 @@ func (m *Machine) matchArtifact(ctx context.Context, a Artifact) ([]matched, int
 	if err != nil {
 		return nil, 0, err
 	}
-	to, err := m.localPath(a.To)
-	if err != nil {
-		return nil, 0, err
+	to := ""
+	if !a.elsewhere() {
+		if to, err = m.localPath(a.To); err != nil {
+			return nil, 0, err
+		}
 	}
 	var out []matched
 	for _, f := range l.files {
@@ -209,18 +243,23 @@ func (m *Machine) matchArtifact(ctx context.Context, a Artifact) ([]matched, int
 				continue
 			}
 		}
-		local := ""
-		if rel := filepath.FromSlash(f.path); filepath.IsLocal(rel) {
+		local, below := "", f.path
+		if a.elsewhere() {
+			local = placed(a, below)
+		} else if rel := filepath.FromSlash(f.path); filepath.IsLocal(rel) {
 			local = filepath.Join(to, rel)
 		}
-		if !l.isDir {
+		if !l.isDir && !a.elsewhere() {
 			local = to
 			if st, err := os.Stat(to); err == nil && st.IsDir() || strings.HasSuffix(a.To, "/") {
 				local = filepath.Join(to, f.path)
 			}
 		}
 		f.path = path.Join(l.base, f.path)
-		out = append(out, matched{f, local})
+		out = append(out, matched{f, local, below, a.elsewhere()})
+	}
+	if a.Keep > 0 && m.d.Newest != nil {
+		out = m.newest(out, a.Keep)
 	}
 	return out, l.dangling, nil
 }
@@ -299,8 +338,8 @@ printf 'e \0'
 func (m *Machine) artifactsMoved(ctx context.Context) []string {
 	var changed []string
 	for _, a := range m.d.Artifacts {
-		if otherPlace.MatchString(a.To) || a.To == "" || m.runner == nil {
-			continue
+		if a.To == "" || m.runner == nil || m.round[CheckArtifacts].rests["artifact "+a.Path+" → "+a.To] == "unknown" {
+			continue // as not known: waived
 		}
 		list, _, err := m.matchArtifact(ctx, a)
 		if err != nil {
@@ -328,6 +367,9 @@ func (m *Machine) copiesMoved() []string {
 	var changed []string
 	for _, key := range sortedKeys(m.proofs) {
 		p := m.proofs[key]
+		if p.to != "" {
+			continue // see placesMoved
+		}
 		if st, err := os.Stat(p.local); err != nil || st.Size() != p.size || !st.ModTime().Equal(p.here) {
 			changed = append(changed, p.local)
 		}

@@ -55,40 +55,40 @@ func TestArtifacts(t *testing.T) {
 		want  CheckState
 		says  string // in a line of evidence or the summary
 	}{
-		{"equal", Artifact{"~/out", "out"}, nil, Passed, "2 files"},
-		{"pattern", Artifact{"~/out/*.pt", "out"}, nil, Passed, "1 file,"},
-		{"deep pattern", Artifact{"~/out/**/*.txt", "out"}, nil, Passed, "1 file,"},
-		{"relative path", Artifact{"out", "out"}, nil, Passed, "2 files"},
-		{"one file", Artifact{"~/out/model.pt", "out/model.pt"}, nil, Passed, "1 file,"},
-		{"one file into a folder", Artifact{"~/out/model.pt", "out"}, nil, Passed, "1 file,"},
-		{"one file, folder missing", Artifact{"~/out/model.pt", "new/"}, nil, Failed, "missing at"},
-		{"missing there", Artifact{"~/nothing", "out"}, nil, Failed, "nothing matches"},
-		{"pattern without match", Artifact{"~/out/*.ckpt", "out"}, nil, Failed, "nothing matches"},
-		{"empty folder", Artifact{"~/empty", "out"}, func(w *world) { must(t, os.MkdirAll(filepath.Join(w.home, "empty"), 0o755)) }, Failed, "nothing matches"},
-		{"missing here", Artifact{"~/out", "elsewhere"}, nil, Failed, "missing at"},
-		{"same size, other content", Artifact{"~/out", "out"}, func(w *world) { w.local("out/model.pt", "WEIGHTS") }, Failed, "differs in content"},
-		{"shorter here", Artifact{"~/out", "out"}, func(w *world) { w.local("out/model.pt", "weight") }, Failed, "differs: 6 B"},
-		{"a folder in its place", Artifact{"~/out", "out"}, func(w *world) {
+		{"equal", Artifact{Path: "~/out", To: "out"}, nil, Passed, "2 files"},
+		{"pattern", Artifact{Path: "~/out/*.pt", To: "out"}, nil, Passed, "1 file,"},
+		{"deep pattern", Artifact{Path: "~/out/**/*.txt", To: "out"}, nil, Passed, "1 file,"},
+		{"relative path", Artifact{Path: "out", To: "out"}, nil, Passed, "2 files"},
+		{"one file", Artifact{Path: "~/out/model.pt", To: "out/model.pt"}, nil, Passed, "1 file,"},
+		{"one file into a folder", Artifact{Path: "~/out/model.pt", To: "out"}, nil, Passed, "1 file,"},
+		{"one file, folder missing", Artifact{Path: "~/out/model.pt", To: "new/"}, nil, Failed, "missing at"},
+		{"missing there", Artifact{Path: "~/nothing", To: "out"}, nil, Failed, "nothing matches"},
+		{"pattern without match", Artifact{Path: "~/out/*.ckpt", To: "out"}, nil, Failed, "nothing matches"},
+		{"empty folder", Artifact{Path: "~/empty", To: "out"}, func(w *world) { must(t, os.MkdirAll(filepath.Join(w.home, "empty"), 0o755)) }, Failed, "nothing matches"},
+		{"missing here", Artifact{Path: "~/out", To: "elsewhere"}, nil, Failed, "missing at"},
+		{"same size, other content", Artifact{Path: "~/out", To: "out"}, func(w *world) { w.local("out/model.pt", "WEIGHTS") }, Failed, "differs in content"},
+		{"shorter here", Artifact{Path: "~/out", To: "out"}, func(w *world) { w.local("out/model.pt", "weight") }, Failed, "differs: 6 B"},
+		{"a folder in its place", Artifact{Path: "~/out", To: "out"}, func(w *world) {
 			must(t, os.Remove(filepath.Join(w.here, "out/model.pt")))
 			must(t, os.MkdirAll(filepath.Join(w.here, "out/model.pt"), 0o755))
 		}, Failed, "a folder stands"},
-		{"s3", Artifact{"~/out", "s3://bucket/run"}, nil, Failed, "not supported yet"},
-		{"another instance", Artifact{"~/out", "b200:~/in"}, nil, Failed, "not supported yet"},
-		{"no destination", Artifact{"~/out", ""}, nil, Failed, "no destination"},
-		{"link to a file", Artifact{"~/out", "out"}, func(w *world) {
+		{"s3", Artifact{Path: "~/out", To: "s3://bucket/run"}, nil, Failed, "cannot be reached from here"},
+		{"another instance", Artifact{Path: "~/out", To: "b200:~/in"}, nil, Failed, "cannot be reached from here"},
+		{"no destination", Artifact{Path: "~/out", To: ""}, nil, Failed, "no destination"},
+		{"link to a file", Artifact{Path: "~/out", To: "out"}, func(w *world) {
 			w.there("elsewhere/best.pt", "best")
 			must(t, os.Symlink(filepath.Join(w.home, "elsewhere/best.pt"), filepath.Join(w.home, "out/best.pt")))
 		}, Failed, "missing at"},
-		{"link to nothing", Artifact{"~/out", "out"}, func(w *world) {
+		{"link to nothing", Artifact{Path: "~/out", To: "out"}, func(w *world) {
 			must(t, os.Symlink("/nowhere/at/all", filepath.Join(w.home, "out/best.pt")))
 		}, Passed, "to nothing"},
-		{"hostile names", Artifact{"~/odd", "odd"}, func(w *world) {
+		{"hostile names", Artifact{Path: "~/odd", To: "odd"}, func(w *world) {
 			for _, n := range hostileNames {
 				w.there("odd/"+n, "x"+n)
 				w.local("odd/"+n, "x"+n)
 			}
 		}, Passed, fmt.Sprintf("%d files", len(hostileNames))},
-		{"hostile names, one differs", Artifact{"~/odd", "odd"}, func(w *world) {
+		{"hostile names, one differs", Artifact{Path: "~/odd", To: "odd"}, func(w *world) {
 			for _, n := range hostileNames {
 				w.there("odd/"+n, "x"+n)
 				w.local("odd/"+n, "x"+n)

@@ -19,7 +19,8 @@ import (
 // Artifact is a path on the instance that must exist elsewhere.
 type Artifact struct {
 	Path string // a file, a folder or a pattern with * and **; "~" is the login's home there
-	To   string // a local folder (a file for a file); relative to Deps.Base
+	To   string // a local folder (a file for a file), relative to Deps.Base; or what Deps.Place knows
+	Keep int    // of its checkpoints, the newest so many; 0: all
 }
 
 // KnownFile is a file that an earlier push left on the instance. It is believed
@@ -75,6 +76,11 @@ type Deps struct {
 	Since     time.Time // instance's clock: the earlier of first contact and the box's start
 	Roots     []string  // where to look for unsaved files; empty: every writable local file system
 	Pushed    func(ctx context.Context) ([]KnownFile, error)
+
+	// Place opens a destination that is no folder here; nil: there is none.
+	Place func(to string) (Place, error)
+	// Newest leaves of files what belongs to no checkpoint, and the newest so many.
+	Newest func(files []Found, keep int) []Found
 
 	// OpenTransport serves the decision to pull; nil: nothing can be pulled from
 	// here.

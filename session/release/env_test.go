@@ -96,7 +96,7 @@ func TestBusybox(t *testing.T) {
 		w.there("odd/"+n, "x"+n)
 		w.local("odd/"+n, "x"+n)
 	}
-	w.deps.Artifacts = append(w.deps.Artifacts, Artifact{"~/odd", "odd"})
+	w.deps.Artifacts = append(w.deps.Artifacts, Artifact{Path: "~/odd", To: "odd"})
 	v := w.inspect()
 	if c := line(v, CheckArtifacts); c.State != Passed {
 		t.Errorf("%s", text(v))

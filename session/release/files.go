@@ -125,7 +125,7 @@ func (m *Machine) nowhereElse(ctx context.Context, s *scan, trees []gitTree) ([]
 		if place, at, equal := copies.equal(ctx, f, sum); ok && equal {
 			m.proven[f.path] = true
 			if place != "" {
-				m.proofs["copy "+f.path] = proof{matched{f, place}, at}
+				m.proofs["copy "+f.path] = proof{matched: matched{fileStat: f, local: place}, here: at}
 			}
 			continue
 		}

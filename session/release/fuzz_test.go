@@ -110,7 +110,7 @@ func FuzzList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out []byte) {
 		m := newMachine(Deps{Instance: "x", Base: "/here", Runner: answerErr{out}}.filled(), CheckOnly, "r")
 		m.runner = m.d.Runner
-		list, _, err := m.matchArtifact(t.Context(), Artifact{"~/out", "dst"})
+		list, _, err := m.matchArtifact(t.Context(), Artifact{Path: "~/out", To: "dst"})
 		if err != nil {
 			return
 		}

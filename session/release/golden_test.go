@@ -24,7 +24,7 @@ func TestGolden(t *testing.T) {
 	w.there("out/epoch2.pt", "two")
 	w.there("evil\x1b[2J\n.bin", "x")
 	w.jobs = []tmux.Job{{ID: "j1", Name: "train", Command: "python train.py", State: tmux.Running}}
-	w.deps.Artifacts = append(w.deps.Artifacts, Artifact{"~/ckpt", "s3://bucket/run7"})
+	w.deps.Artifacts = append(w.deps.Artifacts, Artifact{Path: "~/ckpt", To: "s3://bucket/run7"})
 	_, p, err := w.release(Destroy, cancel)
 	must(t, err)
 	got := strings.NewReplacer(w.home, "HOME", w.here, "HERE").Replace(text(p.seen[0]))

@@ -250,7 +250,7 @@ func TestGoneButAnswers(t *testing.T) {
 func TestArtifactAtTwoPlaces(t *testing.T) {
 	w := newWorld(t)
 	w.fastEnv()
-	w.deps.Artifacts = append(w.deps.Artifacts, Artifact{"~/out/**", "second"})
+	w.deps.Artifacts = append(w.deps.Artifacts, Artifact{Path: "~/out/**", To: "second"})
 	v, p, err := w.release(Destroy, typeName)
 	if err != nil || v.Phase != Review || len(p.seen) != 1 || len(p.seen[0].Lost) != 2 {
 		t.Fatalf("%v, %d pictures\n%s", err, len(p.seen), text(v))

@@ -26,6 +26,20 @@ type pullData struct {
 	Error  string `json:"error,omitempty"`
 }
 
+// note counts one file; name says which one failed where its error does not.
+func (d *pullData) note(name string, err error) {
+	d.Files++
+	if err == nil {
+		return
+	}
+	d.Failed++
+	text := err.Error()
+	if name != "" {
+		text = name + ": " + text
+	}
+	d.First = cmp.Or(d.First, remote.Short(text, 300))
+}
+
 // pull shows a failure in Why; the checks then show what is still missing.
 func (m *Machine) pull(ctx context.Context) error {
 	if err := m.log(ctx, stepPull, nil); err != nil {
@@ -58,31 +72,60 @@ func (m *Machine) pull(ctx context.Context) error {
 
 func (m *Machine) pullArtifacts(ctx context.Context, t treesync.Transport, done *pullData) error {
 	for _, a := range m.d.Artifacts {
-		if otherPlace.MatchString(a.To) || a.To == "" {
+		if a.To == "" {
+			continue
+		}
+		if a.elsewhere() {
+			if err := m.saveThere(ctx, a, done); err != nil {
+				return err
+			}
 			continue
 		}
 		list, _, err := m.matchArtifact(ctx, a)
 		if err != nil {
 			continue // the check says why
 		}
-		byDir := map[string][]treesync.Entry{}
+		var lack []Found
 		for _, l := range list {
-			if _, ok := m.verified[l.path]; ok || l.local == "" {
-				continue
+			if _, ok := m.verified[l.path]; !ok && l.local != "" {
+				lack = append(lack, l.found())
 			}
-			// Fetch keeps the last element of a path; its folder is the root on
-			// either side.
-			if filepath.Base(l.local) != path.Base(l.path) {
-				continue
-			}
-			key := path.Dir(l.path) + "\x00" + filepath.Dir(l.local)
-			byDir[key] = append(byDir[key], treesync.Entry{Path: path.Base(l.path), Size: l.size, Mode: 0o644, ModTime: l.modTime()})
 		}
-		for _, key := range sortedKeys(byDir) {
-			from, to, _ := strings.Cut(key, "\x00")
-			if err := m.fetch(ctx, t, from, to, byDir[key], CheckArtifacts, done); err != nil {
-				return err
-			}
+		n, say := 0, m.counting(CheckArtifacts, "why.pulling", len(lack))
+		err = Fetch(ctx, t, lack, func(_ Found, err error) {
+			n++
+			say(n)
+			done.note("", err)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fetch brings files to their places here, Found.Local. One whose name is another
+// there is left out, as is one that has no place.
+func Fetch(ctx context.Context, t treesync.Transport, files []Found, done func(Found, error)) error {
+	byDir, names := map[string][]treesync.Entry{}, map[string]Found{}
+	for _, f := range files {
+		// A transport keeps the last element of a path; its folder is the root on
+		// either side.
+		if f.Local == "" || filepath.Base(f.Local) != path.Base(f.Path) {
+			continue
+		}
+		key := path.Dir(f.Path) + "\x00" + filepath.Dir(f.Local)
+		byDir[key] = append(byDir[key], treesync.Entry{Path: path.Base(f.Path), Size: f.Size, Mode: 0o644, ModTime: f.ModTime})
+		names[key+"\x00"+path.Base(f.Path)] = f
+	}
+	for _, key := range sortedKeys(byDir) {
+		from, to, _ := strings.Cut(key, "\x00")
+		if err := makeFolders(to, byDir[key]); err != nil {
+			return err
+		}
+		err := t.Fetch(ctx, from, to, byDir[key], quiet{}, func(e treesync.Entry, err error) { done(names[key+"\x00"+e.Path], err) })
+		if err != nil {
+			return fmt.Errorf("pull from %s: %w", from, err)
 		}
 	}
 	return nil
@@ -149,12 +192,8 @@ func (m *Machine) fetch(ctx context.Context, t treesync.Transport, from, to stri
 	err := t.Fetch(ctx, from, to, list, quiet{}, func(e treesync.Entry, err error) {
 		n++
 		say(n)
-		done.Files++
-		switch {
-		case err != nil:
-			done.Failed++
-			done.First = cmp.Or(done.First, remote.Short(err.Error(), 300))
-		case id == CheckUnsaved:
+		done.note("", err)
+		if err == nil && id == CheckUnsaved {
 			m.pulled[e.Path] = true
 			m.v.Pulled, m.v.PulledTo = len(m.pulled), m.d.PullDir
 		}

@@ -167,6 +167,7 @@ func (m *Machine) lastLook(ctx context.Context, jobs finding) []string {
 	m.active(CheckJobs, phrase.Say("release.lastlook"))
 	changed := append(m.artifactsMoved(ctx), m.filesMoved(ctx)...)
 	changed = append(changed, m.copiesMoved()...)
+	changed = append(changed, m.placesMoved(ctx)...)
 	return append(changed, m.differences(map[CheckID]finding{CheckJobs: jobs}, map[CheckID]finding{CheckJobs: m.checkJobs(ctx)})...)
 }
 

@@ -141,7 +141,7 @@ func (m *Machine) provenArchives(ctx context.Context) map[string]string {
 		}
 		if mf, err := provenArchive(ctx, s); err == nil {
 			maps.Copy(all, mf)
-			m.proofs["archive "+s.File] = proof{matched{fileStat{size: st.Size()}, s.File}, st.ModTime()}
+			m.proofs["archive "+s.File] = proof{matched: matched{fileStat: fileStat{size: st.Size()}, local: s.File}, here: st.ModTime()}
 		}
 	}
 	return all

@@ -74,7 +74,7 @@ func (a *app) root() *cobra.Command {
 		a.gpuCommand(), a.doctorCommand(), a.alarmsCommand(), a.metricsCommand(), a.recordCommand(), a.replayCommand(),
 		a.shellCommand(), a.execCommand(), a.forwardCommand(),
 		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(), a.guardCommand(),
-		a.pushCommand(), a.pullCommand(), a.copyCommand(), a.syncCommand(),
+		a.pushCommand(), a.pullCommand(), a.copyCommand(), a.saveCommand(), a.syncCommand(),
 		a.releaseCommand(), a.startCommand(), a.costCommand(),
 		a.planCommand(), a.fitCommand(),
 		a.manCommand(), a.versionCommand(), a.agentCommand(),
