@@ -179,7 +179,10 @@ func (x *torment) own(p string) {
 
 // edit changes a few things of the source.
 func (x *torment) edit() {
-	for range 1 + x.rnd.IntN(8) {
+	for i := range 1 + x.rnd.IntN(8) {
+		if i > 0 {
+			x.remember() // it may be read between two of them
+		}
 		p := x.pick(false)
 		if p == "" {
 			x.create()
