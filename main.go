@@ -52,6 +52,7 @@ func screen(ctx context.Context, f *session.Fleet) error {
 	return tui.Run(ctx, tui.Over(f), tui.Options{
 		Theme: ui.Theme, Lang: ui.Language, Glyphs: ui.Glyphs, Readonly: ui.Readonly, Keys: ui.Keys,
 		Drawn: f.Begin,
+		Ring:  tui.Ring{Bell: file.Alarms.Bell, Desktop: file.Alarms.Desktop, Least: session.Level(file.Alarms.Level())},
 	})
 }
 

@@ -40,7 +40,13 @@ func (s *Session) keepAlarms(st *state, past []PastAlert, now time.Time) []PastA
 		}
 	}
 	if s.f.opt.Live && !s.f.opt.Aside {
-		if write := st.alarmLog.fresh(past); len(write) > 0 {
+		write := st.alarmLog.fresh(past)
+		for _, d := range write {
+			if d.Ended.IsZero() && !st.alarms.Quiet(d.ID).After(now) {
+				s.f.raise(s.cfg().Name, d)
+			}
+		}
+		if len(write) > 0 {
 			s.owned.Go(func() { s.writeAlarms(write) })
 		}
 	}

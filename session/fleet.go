@@ -62,6 +62,7 @@ type Fleet struct {
 	hosts   remote.ResolveCache
 	rentals rentals
 	funds   atomic.Pointer[[]Balance] // what accounts have left, as last told
+	raised  chan raised               // alarms for the person's own line
 	limit   *sync.Limit               // of all transfers together, as configured
 	hashes  *tree.Hashes
 
@@ -101,6 +102,7 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	f := &Fleet{
 		opt: o, ledger: led, keys: keys, sessions: map[string]*Session{},
 		dirty: make(chan struct{}, 1), changed: make(chan struct{}, 1), begun: make(chan struct{}), turn: make(chan struct{}, 1), resolve: make(chan struct{}, 2), limit: sync.NewLimit(nil),
+		raised: make(chan raised, lineQueue),
 		hashes: tree.NewHashes(filepath.Join(o.Dirs.State, "hashes"), o.Now),
 		cfg:    &config.File{Instance: map[string]config.Instance{}},
 	}
@@ -121,6 +123,7 @@ func Open(ctx context.Context, o Options) (*Fleet, error) {
 	f.owned.Go(f.build)
 	if o.Live {
 		f.owned.Go(f.watchBalances)
+		f.owned.Go(f.runLines)
 	}
 	if o.Live && o.Instances == nil {
 		f.owned.Go(f.followConfig)

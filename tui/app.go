@@ -67,6 +67,7 @@ type app struct {
 	answered  map[int]bool // and those answered, until the view has them gone
 	lastKey   time.Time
 	asking    int             // id of the question on screen; 0 none
+	heard     map[string]bool // alarms that were rung for and last
 	toldLeave map[string]bool // how a terminal is left, told once each
 }
 
@@ -150,7 +151,7 @@ func (a *app) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 		a.v, a.dirty = a.fleet.View(), true
 		a.takeNotices()
 		a.askNext()
-		return a, a.await()
+		return a, tea.Batch(a.await(), a.ring())
 	case then:
 		a.dirty = true
 		return a, m()

@@ -46,7 +46,9 @@ func driveReplay(t *testing.T, lang string, w, h int, views ...*session.FleetVie
 	p := recording(t, views...)
 	d = drive(t, p.View(), lang, w, h)
 	d.opt.player, d.opt.Readonly, d.app.fleet, d.clock = p, true, replayed{p: p}, p.Now
-	go p.Run(d.ctx)
+	ended := make(chan struct{})
+	go func() { defer close(ended); p.Run(t.Context()) }()
+	t.Cleanup(func() { <-ended }) // before the recording is closed
 	return d, func() {
 		t.Helper()
 		select {

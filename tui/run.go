@@ -30,6 +30,7 @@ type Options struct {
 	Getenv   func(string) string // nil: os.Getenv
 	Now      func() time.Time    // nil: time.Now
 	Drawn    func()              // nil, or called once when the first frame is out
+	Ring     Ring                // alarms beyond the screen
 
 	player *record.Player // of a recording; nil where the fleet is real
 }

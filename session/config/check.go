@@ -150,6 +150,9 @@ func (f *File) checkShared() string {
 			return fmt.Sprintf("money.rates.%s: %q is not a positive decimal", remote.Clean(pair), remote.Clean(rate))
 		}
 	}
+	if what := f.Alarms.check(); what != "" {
+		return what
+	}
 	if what := f.Transfer.check(); what != "" {
 		return what
 	}

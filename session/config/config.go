@@ -19,6 +19,7 @@ type File struct {
 	UI       UI                  `toml:"ui"`
 	Money    Money               `toml:"money"`
 	Transfer Transfer            `toml:"transfer"`
+	Alarms   Ways                `toml:"alarms"`
 	Bucket   map[string]Bucket   `toml:"bucket,omitempty"` // by name
 	Instance map[string]Instance `toml:"instance"`
 

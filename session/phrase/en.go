@@ -158,6 +158,7 @@ var english = map[ID]string{
 	"notice.ledger.read":  "the ledger cannot be read: %s",
 	"notice.ledger.write": "the ledger could not be written: %s",
 	"notice.ledger.meter": "the ledger could not be written, so the meter may be wrong: %s",
+	"notice.alarm.line":   "alarms.command: %s",
 	"notice.release":      "release: %s",
 	"notice.elsewhere":    "%s",
 	"job.done":            "job %s is done",

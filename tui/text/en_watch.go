@@ -21,6 +21,7 @@ func englishWatch() map[string]string {
 		"act.faster.help":    "Play twice as fast, up to 256 times",
 		"act.slower":         "slower",
 		"act.slower.help":    "Play half as fast, down to the time that it took",
+		"ring.more":          " (and %d more)",
 		"act.alarms":         "alarms",
 		"act.alarms.help":    "What alarms have said, and what is silenced",
 		"act.silence":        "silence 1h",

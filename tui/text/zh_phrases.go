@@ -151,6 +151,7 @@ func chinesePhrases() map[phrase.ID]string {
 		"notice.ledger.read":  "账本无法读取：%s",
 		"notice.ledger.write": "账本无法写入：%s",
 		"notice.ledger.meter": "账本无法写入，花费可能不准：%s",
+		"notice.alarm.line":   "alarms.command：%s",
 		"notice.release":      "释放：%s",
 		"notice.elsewhere":    "另一个 rentop 正在释放它：%s",
 		"job.done":            "任务 %s 已完成",

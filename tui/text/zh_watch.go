@@ -21,6 +21,7 @@ func chineseWatch() map[string]string {
 		"act.faster.help":    "速度加倍，最高 256 倍",
 		"act.slower":         "减慢",
 		"act.slower.help":    "速度减半，最低为原速",
+		"ring.more":          "（另有 %d 条）",
 		"act.alarms":         "告警",
 		"act.alarms.help":    "告警的历史，以及哪些已静音",
 		"act.silence":        "静音 1h",

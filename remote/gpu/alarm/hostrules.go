@@ -176,7 +176,7 @@ func runway(w *Watch, m *Moment, l *Limits) []Finding {
 	}
 	f := Finding{ID: "runway", Level: Urgent, Text: Text{Key: "alert.runway", Args: []any{span(m.Runway)}}}
 	if m.RunwayAtMost {
-		f.Text.Key = "alert.runway.most"
+		f.Text = Text{Key: "alert.runway.most", Args: []any{span(m.Runway)}}
 	}
 	if m.running() {
 		f.Text.More = []Text{{Key: "alert.runway.job"}}
