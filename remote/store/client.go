@@ -38,6 +38,7 @@ type Client struct {
 	plain  atomic.Bool  // the storage refuses checksums
 	part   func(size int64) int64
 	valid  time.Duration
+	hands  int // workers on the instance
 }
 
 // Open checks a place and a key. Nothing is asked yet.
@@ -45,7 +46,7 @@ func Open(p Place, k Key, o Options) (*Client, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	c := &Client{place: p, now: o.Now, sleep: o.Sleep, part: partSize, valid: validFor}
+	c := &Client{place: p, now: o.Now, sleep: o.Sleep, part: partSize, valid: validFor, hands: workers}
 	if c.now == nil {
 		c.now = time.Now
 	}

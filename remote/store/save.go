@@ -76,7 +76,7 @@ func (c *Client) Save(ctx context.Context, r remote.Runner, files []File, s Savi
 	if err != nil {
 		return err
 	}
-	p := newPool(ctx, r, workers)
+	p := newPool(ctx, r, c.hands)
 	defer p.close()
 	done := make(chan Saved)
 	over, end := context.WithCancelCause(ctx)
@@ -84,7 +84,7 @@ func (c *Client) Save(ctx context.Context, r remote.Runner, files []File, s Savi
 	go func() { // ends with the files
 		defer close(done)
 		var g errgroup.Group
-		g.SetLimit(workers)
+		g.SetLimit(c.hands)
 		for i, f := range list {
 			g.Go(func() error {
 				one := c.saveOne(over, p, f, all[i], s)
@@ -204,7 +204,7 @@ func (c *Client) putParts(ctx context.Context, p *pool, f File, sum sums, s Savi
 	}
 	var sent, kept atomic.Int64
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(workers)
+	g.SetLimit(c.hands)
 	for _, t := range list {
 		if same(have[t.number], t, sum) {
 			kept.Add(t.n)
