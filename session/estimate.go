@@ -12,6 +12,7 @@ import (
 	"rentop/remote/tmux"
 	"rentop/session/billing"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 )
 
 // JobEstimate is what past runs of a command say about the next.
@@ -27,52 +28,104 @@ type JobEstimate struct {
 // maxPast is how many of the newest runs count: the older ones were of other code.
 const maxPast = 10
 
-// EstimateJob looks for past runs of a command on any instance. ok is false where
-// there are none that ended well. It asks nothing of anybody.
-func (s *Session) EstimateJob(ctx context.Context, command string) (e JobEstimate, ok bool, err error) {
+// PastRuns are the runs that ended well, on any instance, newest first.
+type PastRuns struct {
+	runs    []pastRun
+	perHour *billing.Amount // of the instance that is asked for, while it runs
+}
+
+type pastRun struct {
+	words, stem string
+	took        time.Duration
+	sameGPUs    bool
+}
+
+// mostRuns bounds PastRuns.
+const mostRuns = 5000
+
+// PastRuns reads what there is to estimate by. It asks nothing of anybody.
+func (s *Session) PastRuns(ctx context.Context) (*PastRuns, error) {
 	events, err := s.f.ledger.Events(ctx, ledger.Filter{Kinds: []ledger.Kind{ledger.JobEnded}})
 	if err != nil {
-		return e, false, err
+		return nil, err
 	}
 	about, err := s.f.ledger.About(ctx)
 	if err != nil {
-		return e, false, err
+		return nil, err
 	}
 	here := gpusAt(about, s.uid)
-	var best []time.Duration
-	rank := -1
+	p := &PastRuns{perHour: billing.BurnAt(s.plan(), billing.Running, s.f.opt.Now())}
 	for _, ev := range slices.Backward(events) {
 		var j tmux.Job
 		if json.Unmarshal(ev.Data, &j) != nil || j.State != tmux.Done || j.ExitCode == nil || *j.ExitCode != 0 || !j.StartedAt.Before(j.EndedAt) {
 			continue
 		}
+		p.runs = append(p.runs, pastRun{words(j.Command), stem(j.Command), j.EndedAt.Sub(j.StartedAt), ev.Instance == s.uid || here != "" && gpusAt(about, ev.Instance) == here})
+		if len(p.runs) == mostRuns {
+			break
+		}
+	}
+	return p, nil
+}
+
+// For says what a command is likely to take. ok is false where nothing like it ended
+// well before.
+func (p *PastRuns) For(command string) (e JobEstimate, ok bool) {
+	text, kind := words(command), stem(command)
+	var best []time.Duration
+	rank := -1
+	for _, run := range p.runs {
 		r := 0
 		switch {
-		case words(j.Command) == words(command):
+		case text == "":
+			continue
+		case run.words == text:
 			r = 2
-		case stem(j.Command) != stem(command) || stem(command) == "":
+		case kind == "" || run.stem != kind:
 			continue
 		}
-		if there := gpusAt(about, ev.Instance); here != "" && there == here {
+		if run.sameGPUs {
 			r++
 		}
 		if r > rank { // only the runs that are most alike are compared
 			rank, best = r, nil
 		}
 		if r == rank && len(best) < maxPast {
-			best = append(best, j.EndedAt.Sub(j.StartedAt))
+			best = append(best, run.took)
 		}
 	}
 	if len(best) == 0 {
-		return e, false, nil
+		return e, false
 	}
 	slices.Sort(best)
 	e = JobEstimate{Runs: len(best), Similar: rank < 2, OtherGPUs: rank%2 == 0, Shortest: best[0], Longest: best[len(best)-1], Took: median(best)}
-	if hour := billing.BurnAt(s.plan(), billing.Running, s.f.opt.Now()); hour != nil {
-		at := func(d time.Duration) *billing.Amount { a := hour.Over(d); return &a }
+	if p.perHour != nil {
+		at := func(d time.Duration) *billing.Amount { a := p.perHour.Over(d); return &a }
 		e.Cost, e.CostLeast, e.CostMost = at(e.Took), at(e.Shortest), at(e.Longest)
 	}
-	return e, true, nil
+	return e, true
+}
+
+// Text is the estimate in words.
+func (e JobEstimate) Text() phrase.Text {
+	var t phrase.Text
+	switch {
+	case e.Runs == 1 && e.Similar:
+		t = phrase.Say("estimate.like.one", span(e.Took))
+	case e.Runs == 1:
+		t = phrase.Say("estimate.same.one", span(e.Took))
+	case e.Similar:
+		t = phrase.Say("estimate.like", e.Runs, span(e.Shortest), span(e.Longest))
+	default:
+		t = phrase.Say("estimate.same", e.Runs, span(e.Shortest), span(e.Longest))
+	}
+	if e.OtherGPUs {
+		t = t.Then(phrase.Say("estimate.elsewhere"))
+	}
+	if e.Cost != nil {
+		return t.Then(phrase.Say("estimate.cost", e.Cost))
+	}
+	return t.Then(phrase.Say("estimate.unpriced"))
 }
 
 func median(sorted []time.Duration) time.Duration {

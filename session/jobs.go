@@ -232,8 +232,9 @@ func (s *Session) jobsSeen(st *state, jobs []tmux.Job) {
 
 // keepEnded writes ends to the ledger and, on the screen, brings the logs home.
 func (s *Session) keepEnded(jobs []tmux.Job) {
+	written := context.WithoutCancel(s.ctx) // a command that followed the job ends with it
 	for _, j := range jobs {
-		if err := s.recordJob(s.ctx, ledger.JobEnded, j); err != nil && s.ctx.Err() == nil {
+		if err := s.recordJob(written, ledger.JobEnded, j); err != nil {
 			s.f.notice(s.cfg().Name, Warn, phrase.Say("notice.ledger.write", err))
 		}
 		s.keepJobUsage(j)

@@ -195,10 +195,11 @@ func TestEstimateJob(t *testing.T) {
 	}
 	ask := func(command string) JobEstimate {
 		t.Helper()
-		e, _, err := s.EstimateJob(t.Context(), command)
+		past, err := s.PastRuns(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
+		e, _ := past.For(command)
 		return e
 	}
 	if e := ask("python train.py"); e.Runs != 0 {
@@ -208,6 +209,8 @@ func TestEstimateJob(t *testing.T) {
 	ended(s, "python train.py --lr 1", time.Minute, 1) // failed: no guide
 	if e := ask("python train.py --lr 2"); e.Runs != 1 || !e.Similar || !e.OtherGPUs || e.Took != 3*time.Hour || e.Cost.String() != "¥24.00" {
 		t.Errorf("a like one elsewhere: %+v", e)
+	} else if got := e.Text().String(); got != "the only run of a command like it took 3 h 0 min (on other GPUs); here about ¥24.00" {
+		t.Error(got)
 	}
 	write(t, s, now, ledger.Hardware, ledger.HardwareData{GPUs: []string{"A100"}})
 	for _, h := range []time.Duration{2 * time.Hour, time.Hour, 90 * time.Minute} {
@@ -215,6 +218,8 @@ func TestEstimateJob(t *testing.T) {
 	}
 	if e := ask("python train.py --lr 1 "); e.Runs != 3 || e.Similar || e.OtherGPUs || e.Took != 90*time.Minute || e.Shortest != time.Hour || e.CostMost.String() != "¥16.00" {
 		t.Errorf("the same here: %+v", e)
+	} else if got := e.Text().String(); got != "the last 3 runs of this command took 1 h 0 min to 2 h 0 min; here about ¥12.00" {
+		t.Error(got)
 	}
 	for command, want := range map[string]string{
 		"python train.py --x": "python train.py", "python -m pkg.train --x": "python pkg.train", "torchrun --nproc 8 t.py": "", "ls": "", "cd p && python t.py": "python t.py",

@@ -17,7 +17,7 @@ type Spending struct {
 	*CostReport
 	Extras    []ledger.Row // traffic and what is left behind: beside Rows, never in them
 	Parts     Parts        // of Rows and Extras
-	All       Sums         // Total with Extras
+	All       Sums         // Total with Extras; traffic of no known price is not in it
 	About     map[string]*ledger.About
 	Instances []InstanceSpending
 	Month     Forecast
@@ -95,6 +95,10 @@ func (s *Spending) sum(ex billing.Exchange) {
 			to = &left
 		}
 		to.add(r.Amount, true)
+		if r.Amount == nil && r.Kind == ledger.RowTraffic { // mostly free: said apart, it leaves no doubt on the whole
+			all.add(r.AtLeast, false)
+			continue
+		}
 		all.add(r.Amount, true)
 	}
 	at := s.Until
@@ -157,10 +161,10 @@ func (f *Fleet) look(ctx context.Context, s *Spending, ex billing.Exchange) erro
 		return err
 	}
 	for _, r := range extras {
-		soFar.add(r.Amount, true)
+		soFar.add(r.Amount, r.Kind == ledger.RowLeft)
 	}
 	for _, r := range coming {
-		byEnd.add(r.Amount, true)
+		byEnd.add(r.Amount, r.Kind == ledger.RowLeft)
 	}
 	month.SoFar, month.ByEnd = soFar.sums(ex, now), byEnd.sums(ex, now)
 	s.Month = month

@@ -3,6 +3,7 @@ package tui
 // What was spent: by instance, by job, by day; as bars and as a table.
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -19,7 +20,7 @@ import (
 
 // The ways to group, and the times to look back.
 var (
-	groups = []string{"instance", "job", "day"}
+	groups = []string{"instance", "job", "day", "provider", "tag"}
 	spans  = []string{"today", "week", "month", "all"}
 )
 
@@ -57,6 +58,8 @@ func (s *costsScreen) actions() []action {
 		{id: "byinstance", keys: []string{"1"}, foot: true, do: by(0)},
 		{id: "byjob", keys: []string{"2"}, foot: true, do: by(1)},
 		{id: "byday", keys: []string{"3"}, foot: true, do: by(2)},
+		{id: "byprovider", keys: []string{"4"}, foot: true, do: by(3)},
+		{id: "bytag", keys: []string{"5"}, foot: true, do: by(4)},
 		{id: "groupnext", keys: []string{"tab"}, do: func() tea.Cmd { return by((s.by + 1) % len(groups))() }},
 		{id: "spanmore", keys: []string{"]", "right", "l"}, foot: true, do: look(1)},
 		{id: "spanless", keys: []string{"[", "h"}, foot: true, do: look(-1)},
@@ -153,23 +156,31 @@ func (s *costsScreen) grouped() []group {
 		if s.only != "" && l.Instance != s.only || (groups[s.by] == "job") != (l.Job != "") {
 			continue
 		}
-		name := l.Instance
+		names := []string{l.Instance}
 		switch groups[s.by] {
+		case "provider":
+			names[0] = cmp.Or(l.Provider, s.a.T("group.ssh"))
+		case "tag":
+			if names = l.Tags; len(names) == 0 {
+				names = []string{s.a.T("group.untagged")}
+			}
 		case "job":
-			name = l.Job
+			names[0] = l.Job
 			if s.only == "" {
-				name = l.Instance + " " + s.a.gl.Dot + " " + l.Job
+				names[0] = l.Instance + " " + s.a.gl.Dot + " " + l.Job
 			}
 		case "day":
-			name = l.Day.Local().Format("2006-01-02") + " " + s.a.T("day."+strings.ToLower(l.Day.Local().Format("Mon")))
+			names[0] = l.Day.Local().Format("2006-01-02") + " " + s.a.T("day."+strings.ToLower(l.Day.Local().Format("Mon")))
 		}
-		i, ok := index[name]
-		if !ok {
-			i = len(out)
-			index[name] = i
-			out = append(out, group{name: name})
+		for _, name := range names { // an instance with several tags counts in each
+			i, ok := index[name]
+			if !ok {
+				i = len(out)
+				index[name] = i
+				out = append(out, group{name: name})
+			}
+			out[i].add(l)
 		}
-		out[i].add(l)
 	}
 	for i := range out {
 		slices.SortFunc(out[i].amounts, func(a, b billing.Amount) int { return strings.Compare(a.Currency, b.Currency) })
@@ -238,14 +249,43 @@ func (s *costsScreen) draw(b cell.Area) {
 	if len(list) == 0 {
 		b.Put(0, 2, a.th.Dim, a.T("costs.none"))
 	} else {
-		s.table(b.Sub(0, 2, b.W, b.H-6), list)
+		s.table(b.Sub(0, 2, b.W, b.H-8), list)
 	}
 	if s.only == "" && groups[s.by] != "job" && len(list) > 0 {
-		y := 2 + min(len(list), b.H-6) + 1
+		y := 2 + min(len(list), b.H-8) + 1
 		b.Put(1, y, a.th.Dim, a.T("costs.total"))
 		b.Right(0, y, s.right, a.th.Strong, sums(s.got.Total, ""))
+		b.Put(1, y+1, a.th.Dim, s.parts())
+		b.Put(1, y+2, a.th.Dim, s.month())
 	}
 	b.Put(0, b.H-1, a.th.Dim, a.T("costs.export", groups[s.by]))
+}
+
+// parts says what the money went into, where computing was not all.
+func (s *costsScreen) parts() string {
+	p := s.got.Parts
+	var out []string
+	for _, x := range []struct {
+		id  string
+		sum session.Sums
+	}{{"part.compute", p.Compute}, {"part.stopped", p.Stopped}, {"part.disk", p.Disk}, {"part.other", p.Other}, {"part.traffic", p.Traffic}, {"part.left", p.Left}} {
+		if x.sum.Unknown > 0 || slices.ContainsFunc(x.sum.Amounts, func(a billing.Amount) bool { return a.Sign() > 0 }) {
+			out = append(out, s.a.T(x.id)+" "+sums(x.sum, ""))
+		}
+	}
+	if len(out) < 2 {
+		return ""
+	}
+	return strings.Join(out, "  "+s.a.gl.Dot+"  ")
+}
+
+// month says where this calendar month is going.
+func (s *costsScreen) month() string {
+	m := s.got.Month
+	if m.To.IsZero() {
+		return ""
+	}
+	return s.a.T("costs.month", sums(m.SoFar, ""), sums(m.ByEnd, ""))
 }
 
 // table draws the groups with a bar each, scaled within one currency.

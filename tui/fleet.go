@@ -35,6 +35,7 @@ type Fleet interface {
 	Terminal(ctx context.Context, instance string, t remote.TerminalOptions) (int, error)
 	JobTerminal(ctx context.Context, instance, job string, t remote.TerminalOptions) (int, error)
 
+	PastRuns(ctx context.Context, instance string) (*session.PastRuns, error)
 	StartJob(ctx context.Context, instance string, spec session.JobSpec) (tmux.Job, error)
 	KillJob(ctx context.Context, instance, job string) (tmux.Job, error)
 	RestartJob(ctx context.Context, instance, job string) (tmux.Job, error)
@@ -58,13 +59,17 @@ type Fleet interface {
 type Costs struct {
 	Since, Until time.Time
 	Lines        []CostLine
-	Total        session.Sums
+	Total        session.Sums // traffic of no known price is not in it
+	Parts        session.Parts
+	Month        session.Forecast
 }
 
-// CostLine is a part of it: an instance on a day, or a job (whose cost is part of
-// its instance's).
+// CostLine is a part of it: an instance on a day, its traffic or what it left behind on
+// a day, or a job (whose cost is part of its instance's).
 type CostLine struct {
 	Instance string
+	Provider string // "" is plain SSH
+	Tags     []string
 	Job      string // "" for an instance's day
 	Day      time.Time
 	Amount   *billing.Amount // nil: not known

@@ -33,11 +33,15 @@ type form struct {
 	at      int
 	err     string
 	busy    bool
-	verb    string // catalogue id of what Enter does; "" is to save
+	verb    string        // catalogue id of what Enter does; "" is to save
+	hint    func() string // nil, or what is known of what was typed, below the fields
 	// done is given the values by id; it returns a fault to show, or work to do,
 	// after which the form is closed.
 	done func(v map[string]string) (fault string, cmd tea.Cmd)
 }
+
+// hintLines is the room that is kept for a hint: a form does not jump while one types.
+const hintLines = 2
 
 // example is what an empty field shows; it is no value, also where nothing can be dim.
 func (l *look) example(s string) string {
@@ -57,6 +61,9 @@ func (f *form) size(w, h int) (int, int) {
 	}
 	if f.err != "" {
 		n += len(cell.Wrap(f.err, w)) + 1
+	}
+	if f.hint != nil {
+		n += hintLines + 1
 	}
 	return w, min(n, h)
 }
@@ -107,6 +114,13 @@ func (f *form) draw(b cell.Area) {
 		at := i
 		a.onClick(b.Row(y), func() tea.Cmd { f.at = at; return nil })
 		y++
+	}
+	if f.hint != nil && f.err == "" {
+		for i, s := range cell.Wrap(f.hint(), b.W) {
+			if i < hintLines {
+				b.Put(0, y+1+i, a.th.Dim, s)
+			}
+		}
 	}
 	if f.err != "" {
 		y++

@@ -294,5 +294,29 @@ func (a *app) newJob(instance string) tea.Cmd {
 		})
 	}
 	a.push(f)
-	return nil
+	return a.hintEstimate(f, instance)
+}
+
+// hintEstimate shows below the command what past runs of it took and would cost here.
+func (a *app) hintEstimate(f *form, instance string) tea.Cmd {
+	var past *session.PastRuns
+	f.hint = func() string {
+		if past == nil {
+			return ""
+		}
+		e, ok := past.For(f.entries[0].value())
+		if !ok {
+			return ""
+		}
+		return a.S(e.Text())
+	}
+	return a.work(func(ctx context.Context) then {
+		got, err := a.fleet.PastRuns(ctx, instance)
+		return func() tea.Cmd {
+			if err == nil { // without them there is no hint, and nothing else is lost
+				past = got
+			}
+			return nil
+		}
+	})
 }

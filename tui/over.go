@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"rentop/remote"
@@ -145,15 +146,23 @@ func (o over) Decide(instance string, d release.Decision) error {
 	return err
 }
 
+func (o over) PastRuns(ctx context.Context, instance string) (*session.PastRuns, error) {
+	return on(o, instance, func(s *session.Session) (*session.PastRuns, error) { return s.PastRuns(ctx) })
+}
+
 func (o over) Costs(ctx context.Context, since time.Time) (Costs, error) {
-	r, err := o.f.Costs(ctx, since)
+	r, err := o.f.Spending(ctx, since)
 	if err != nil {
 		return Costs{}, err
 	}
-	c := Costs{Since: r.Since, Until: r.Until, Total: r.Total}
-	for _, row := range r.Rows {
+	c := Costs{Since: r.Since, Until: r.Until, Total: r.All, Parts: r.Parts, Month: r.Month}
+	for _, row := range slices.Concat(r.Rows, r.Extras) {
 		l := CostLine{Instance: row.Instance, Day: row.Day, Amount: row.Amount, AtLeast: row.AtLeast}
-		if row.Kind == ledger.RowJob {
+		if a := r.About[row.UID]; a != nil {
+			l.Provider, l.Tags = a.Provider, a.Tags
+		}
+		switch {
+		case row.Kind == ledger.RowJob:
 			l.Job = row.Job
 		}
 		c.Lines = append(c.Lines, l)

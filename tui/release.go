@@ -383,5 +383,8 @@ func (s *releaseScreen) after(p *page, r *release.View, w int) {
 		if r.Cost != "" {
 			p.text(w, 2, a.th.Strong, a.T("rel.cost", r.Cost))
 		}
+		for _, l := range r.Review {
+			p.text(w, 4, a.th.Text, a.S(l))
+		}
 	}
 }

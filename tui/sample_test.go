@@ -336,6 +336,9 @@ func (f *fake) StartRelease(i string, g release.Goal) error {
 func (f *fake) Decide(i string, d release.Decision) error {
 	return f.note("decide %s %s name=%q shown=%q snapshot=%s", i, d.Kind, d.Name, d.Shown, d.Snapshot)
 }
+func (f *fake) PastRuns(context.Context, string) (*session.PastRuns, error) {
+	return &session.PastRuns{}, nil
+}
 func (f *fake) Costs(_ context.Context, since time.Time) (Costs, error) {
 	c := Costs{Since: since, Until: noon, Total: session.Sums{Amounts: []billing.Amount{*cny(21477), *usd(158)}, Unknown: 1}}
 	for d := range 6 {

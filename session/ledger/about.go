@@ -24,7 +24,7 @@ type HardwareData struct {
 }
 
 // ChargeData is the Data of Charged: what was charged for [From, To). A later one for the
-// very same time replaces an earlier one.
+// very same time replaces an earlier one, and so does a provider's that begins alike.
 type ChargeData struct {
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
@@ -89,7 +89,7 @@ func (a *About) charged(e Event) {
 	}
 	c.Amount.Currency = d.Currency
 	for n := range a.Charges {
-		if old := &a.Charges[n]; old.From.Equal(c.From) && old.To.Equal(c.To) {
+		if old := &a.Charges[n]; old.From.Equal(c.From) && (old.To.Equal(c.To) || old.Source == "provider" && c.Source == "provider") {
 			*old = c
 			return
 		}

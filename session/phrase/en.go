@@ -330,4 +330,13 @@ var english = map[ID]string{
 	"review.save.stopped":  "destroying it, instead of letting it lie stopped, would have saved most: %s",
 	"review.save.rounding": "fewer starts would have saved most: %s went for units that were started and not used",
 	"review.save.left":     "deleting what it left behind saves most from here on: %s a month",
+
+	// what a command is likely to take
+	"estimate.same":      "the last %s runs of this command took %s to %s",
+	"estimate.same.one":  "the only run of this command took %s",
+	"estimate.like":      "the last %s runs of commands like it took %s to %s",
+	"estimate.like.one":  "the only run of a command like it took %s",
+	"estimate.elsewhere": " (on other GPUs)",
+	"estimate.cost":      "; here about %s",
+	"estimate.unpriced":  "; what an hour costs here is not known",
 }

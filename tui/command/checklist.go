@@ -165,6 +165,7 @@ type released struct {
 	LostFiles int        `json:"lost_files"` // also those that lost does not name
 	Pulled    int        `json:"pulled"`
 	PulledTo  string     `json:"pulled_to"` // a folder here; "" where nothing was pulled
+	Review    []string   `json:"review"`    // what is to be learnt from this rental, at its end
 }
 
 type check struct {
@@ -194,6 +195,10 @@ func releaseOf(v release.View) released {
 		StartedAt: instant(v.StartedAt), Resumed: v.Resumed, Pulled: v.Pulled, PulledTo: v.PulledTo,
 	}
 	r.LostFiles, _ = v.Losses()
+	r.Review = []string{}
+	for _, l := range v.Review {
+		r.Review = append(r.Review, l.String())
+	}
 	for _, c := range v.Checks {
 		r.Checks = append(r.Checks, check{string(c.ID), string(c.State), c.Summary.String(), evidenceOf(c.Evidence), c.Cure.String()})
 	}

@@ -121,6 +121,9 @@ func (r *releaser) run(ctx context.Context, goal release.Goal) (release.View, er
 		return v, refuse("%s: cancelled; nothing was torn down", v.Instance)
 	}
 	r.app.note("%s: %s; it has cost %s", v.Instance, v.Proof, v.Cost)
+	for _, l := range v.Review {
+		r.app.note("  %s", l)
+	}
 	if len(v.Why) > 0 { // it may go on being billed
 		return v, fmt.Errorf("%s: %s", v.Instance, v.Why)
 	}

@@ -42,6 +42,11 @@ func (a *app) runCommand() *cobra.Command {
 			spec.Env[key] = value
 		}
 		return a.session(cmd.Context(), args[0], func(s *session.Session) error {
+			if past, err := s.PastRuns(cmd.Context()); err == nil { // a start is not held up by what was before
+				if e, ok := past.For(spec.Command); ok {
+					a.note("%s", e.Text())
+				}
+			}
 			j, err := s.StartJob(cmd.Context(), spec)
 			if err != nil {
 				return err

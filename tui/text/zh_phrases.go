@@ -304,5 +304,13 @@ func chinesePhrases() map[phrase.ID]string {
 		"review.save.stopped":  "最能省钱的是直接销毁而不是停机保留：%s",
 		"review.save.rounding": "最能省钱的是减少开机次数：%s 花在了已计费却未用完的计费单位上",
 		"review.save.left":     "今后最能省钱的是删除遗留资源：每月 %s",
+
+		"estimate.same":      "该命令最近 %s 次运行耗时 %s 至 %s",
+		"estimate.same.one":  "该命令仅有的一次运行耗时 %s",
+		"estimate.like":      "同类命令最近 %s 次运行耗时 %s 至 %s",
+		"estimate.like.one":  "同类命令仅有的一次运行耗时 %s",
+		"estimate.elsewhere": "（在其他 GPU 上）",
+		"estimate.cost":      "；在此约需 %s",
+		"estimate.unpriced":  "；此处每小时价格未知",
 	}
 }
