@@ -164,6 +164,8 @@ func (o over) Costs(ctx context.Context, since time.Time) (Costs, error) {
 		switch {
 		case row.Kind == ledger.RowJob:
 			l.Job = row.Job
+		case row.Kind == ledger.RowTraffic && row.Amount == nil: // mostly free: it leaves no doubt on the whole
+			l.Amount = row.AtLeast
 		}
 		c.Lines = append(c.Lines, l)
 	}
