@@ -64,6 +64,8 @@ type Instance struct {
 	CreatedAt    time.Time // zero where not told
 	Ends         time.Time // when the provider ends the rental by itself; zero where not told
 	NoAddress    string    // why Address is zero, "" where that is not told
+
+	read any // a pointer to what its driver read, for its detail
 }
 
 // Address is where an instance's sshd is reached.

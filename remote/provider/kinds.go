@@ -19,19 +19,37 @@ type API struct {
 	Console string // where a key is made
 	Billed  string // what is counted, as in rate.billed; "" where not known
 	Minimum string // the least that each start is billed, as in rate.minimum
-	make    func(Options) (driver, error)
+	// Parts are the variables of a key's further parts, nil for a key of one part.
+	// All but the last must be there; a kept key has them with ":" between.
+	Parts []string
+	make  func(Options) (driver, error)
 }
 
 // APIs lists them, sorted by Kind.
 func APIs() []API {
 	return []API{
-		{"autodl", "AutoDL", "AUTODL_TOKEN", "https://www.autodl.com/console/account/setting", "second", "", newAutoDL},
-		{"digitalocean", "DigitalOcean", "DIGITALOCEAN_TOKEN", "https://cloud.digitalocean.com/account/api/tokens", "second", "60s", newDigitalOcean},
-		{"hyperstack", "Hyperstack", "HYPERSTACK_API_KEY", "https://console.hyperstack.cloud/api-keys", "minute", "", newHyperstack},
-		{"lambda", "Lambda", "LAMBDA_API_KEY", "https://cloud.lambda.ai/api-keys", "minute", "", newLambda},
-		{"runpod", "RunPod", "RUNPOD_API_KEY", "https://console.runpod.io/user/settings", "second", "", newRunPod},
-		{"vast", "Vast.ai", "VAST_API_KEY", "https://console.vast.ai/account", "second", "", newVast},
+		{"alibaba", "Alibaba Cloud ECS", "ALIBABA_CLOUD_ACCESS_KEY_ID", "https://ram.console.aliyun.com/manage/ak", "second", "",
+			[]string{"ALIBABA_CLOUD_ACCESS_KEY_SECRET", "ALIBABA_CLOUD_SECURITY_TOKEN"}, newAlibaba},
+		{"autodl", "AutoDL", "AUTODL_TOKEN", "https://www.autodl.com/console/account/setting", "second", "", nil, newAutoDL},
+		{"aws", "AWS EC2", "AWS_ACCESS_KEY_ID", "https://console.aws.amazon.com/iam", "second", "60s",
+			[]string{"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}, newAWS},
+		{"digitalocean", "DigitalOcean", "DIGITALOCEAN_TOKEN", "https://cloud.digitalocean.com/account/api/tokens", "second", "60s", nil, newDigitalOcean},
+		{"hyperstack", "Hyperstack", "HYPERSTACK_API_KEY", "https://console.hyperstack.cloud/api-keys", "minute", "", nil, newHyperstack},
+		{"lambda", "Lambda", "LAMBDA_API_KEY", "https://cloud.lambda.ai/api-keys", "minute", "", nil, newLambda},
+		{"runpod", "RunPod", "RUNPOD_API_KEY", "https://console.runpod.io/user/settings", "second", "", nil, newRunPod},
+		{"tencent", "Tencent Cloud CVM", "TENCENTCLOUD_SECRET_ID", "https://console.cloud.tencent.com/cam/capi", "second", "",
+			[]string{"TENCENTCLOUD_SECRET_KEY", "TENCENTCLOUD_TOKEN"}, newTencent},
+		{"vast", "Vast.ai", "VAST_API_KEY", "https://console.vast.ai/account", "second", "", nil, newVast},
 	}
+}
+
+// KeyForm is how a person writes the key where it is one line: "API key", or its
+// parts.
+func (a API) KeyForm() string {
+	if a.Parts == nil {
+		return "API key"
+	}
+	return "API key as ID:SECRET"
 }
 
 // FindAPI gives the provider of that kind.

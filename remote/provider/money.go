@@ -63,3 +63,6 @@ func times(r *big.Rat, n, of int64) *big.Rat {
 	}
 	return new(big.Rat).Mul(r, big.NewRat(n, of))
 }
+
+// jsonNumber is text that may be an amount.
+func jsonNumber(s string) json.Number { return json.Number(strings.ReplaceAll(s, ",", "")) }

@@ -44,6 +44,12 @@ type detailer interface {
 	detail(ctx context.Context, in *Instance) error
 }
 
+// placer is a driver whose ids name a place, outside of which they need not be
+// looked for.
+type placer interface {
+	listAround(ctx context.Context, id string) ([]Instance, error)
+}
+
 var (
 	// errAbsent: the API says that there is no such thing.
 	errAbsent = errors.New("there is none")
@@ -86,7 +92,7 @@ func (r *rented) find(ctx context.Context, id string) (Instance, error) {
 	case !errors.Is(err, errAbsent):
 		return Instance{}, err
 	}
-	list, err := r.d.list(ctx)
+	list, err := r.around(ctx, id)
 	if err != nil {
 		return Instance{}, fmt.Errorf("the provider says that there is no such instance, which the account's list must confirm, and that could not be read: %w", err)
 	}
@@ -100,6 +106,14 @@ func (r *rented) find(ctx context.Context, id string) (Instance, error) {
 		return Instance{}, fmt.Errorf("this key has never seen such an instance, so that it is gone cannot be told from a wrong id or a key of another account; check id = \"…\" and the key in %s", envOf(r.Kind()))
 	}
 	return Instance{ID: id, Status: Status{State: Gone, Detail: "no such instance"}}, nil
+}
+
+// around is all of the account among which the id would be.
+func (r *rented) around(ctx context.Context, id string) ([]Instance, error) {
+	if d, ok := r.d.(placer); ok {
+		return d.listAround(ctx, id)
+	}
+	return r.d.list(ctx)
 }
 
 func (r *rented) Status(ctx context.Context, id string) (Status, error) {

@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -191,14 +192,15 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 			continue
 		}
-		if _, err := p.Status(t.Context(), "123"); !errors.Is(err, provider.ErrNoKey) {
+		id := cmp.Or(map[string]string{"aws": "us-east-1/i-1", "alibaba": "cn-beijing/i-1", "tencent": "ap-beijing/ins-1"}[kind], "123")
+		if _, err := p.Status(t.Context(), id); !errors.Is(err, provider.ErrNoKey) {
 			t.Errorf("%s without a key: %v", kind, err)
 		}
 		if can := p.Can(); can.Stop && can.StopKeepsCharging == "" {
 			t.Errorf("%s: a stop ends all charges?", kind)
 		}
 	}
-	if _, err := provider.New("aws", provider.Options{}); err == nil || !strings.Contains(err.Error(), "runpod") {
+	if _, err := provider.New("nowhere", provider.Options{}); err == nil || !strings.Contains(err.Error(), "runpod") {
 		t.Errorf("%v", err)
 	}
 }

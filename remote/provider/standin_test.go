@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,6 +53,10 @@ type dialect struct {
 	refuse func(w http.ResponseWriter, status int, say string)
 	// shaped checks an answer against a recorded one, where there is no document.
 	shaped func(r *http.Request, answer []byte) error
+	// key is what the account has; "" is theKey.
+	key string
+	// hosts says that in memory the provider's own hosts are spoken to, one a region.
+	hosts bool
 	// unchecked says that an answer is the provider's, but not its document's.
 	unchecked func(r *http.Request, status int) bool
 }
@@ -93,6 +98,9 @@ type standIn struct {
 
 func newStandIn(t testing.TB, d *dialect) *standIn {
 	s := &standIn{t: t, d: d, boxes: map[string]*box{}, images: map[string]*image{}, key: theKey, destroys: map[string]int{}}
+	if d.key != "" {
+		s.key = d.key
+	}
 	if d.spec != "" {
 		s.s = loadSpec(t, d.spec, d.prefix)
 	}
@@ -207,6 +215,7 @@ func (s *standIn) handle(w http.ResponseWriter, r *http.Request) fault {
 	var body []byte
 	if r.Body != nil {
 		body, _ = io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body)) // for the signature
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +290,7 @@ func sendJSON(w http.ResponseWriter, status int, v any) {
 // over makes the provider over the stand-in; nothing waits.
 func (s *standIn) over(base string, t http.RoundTripper, seen provider.Seen) provider.Provider {
 	p, err := provider.New(s.d.kind, provider.Options{
-		Key: func() (string, error) { return theKey, nil }, Base: base + s.d.prefix, Transport: t, Seen: seen,
+		Key: func() (string, error) { return cmp.Or(s.d.key, theKey), nil }, Base: base + s.d.prefix, Transport: t, Seen: seen,
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		Now:   func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) },
 	})
@@ -293,6 +302,9 @@ func (s *standIn) over(base string, t http.RoundTripper, seen provider.Seen) pro
 
 // inMemory is the provider over RoundTrip.
 func (s *standIn) inMemory() provider.Provider {
+	if s.d.hosts {
+		return s.over("", s, nil)
+	}
 	return s.over("http://127.0.0.1", s, nil)
 }
 

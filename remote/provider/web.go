@@ -30,6 +30,7 @@ const (
 	longestWait  = 30 * time.Second // of a Retry-After that is waited for
 	maxAnswer    = 8 << 20
 	maxPages     = 200
+	shortestPart = 8 // of a key's parts that are hidden in texts: a shorter one is in many words
 	userAgent    = "rentop"
 	contentJSON  = "application/json"
 	retryAfter   = "Retry-After"
@@ -48,6 +49,11 @@ type web struct {
 	http  *http.Client
 	// refusal may read a kind of error from an answer that is none of HTTP's.
 	refusal func(status int, body []byte) error
+	// sign, where a key is never sent, signs each try anew: of two with one
+	// signature a service may take only the first.
+	sign func(r *http.Request, key string) error
+	// slowed says that an answer is a 429 by another name: nothing was done.
+	slowed func(status int, body []byte) bool
 }
 
 func newWeb(kind, base string, o Options, auth func(http.Header, string)) (*web, error) {
@@ -111,12 +117,12 @@ func (w *web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	for n, wait := 1, firstWait; ; n, wait = n+1, 2*wait {
-		resp, err := w.once(req, key)
+		resp, slow, err := w.once(req, key)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		again := err != nil || resp.StatusCode >= 500
-		if again && !repeatable(req) || !again && resp.StatusCode != rateLimited || n == tries {
+		if !slow && again && !repeatable(req) || !slow && !again || n == tries {
 			return resp, err
 		}
 		if err == nil {
@@ -140,33 +146,42 @@ func waitOf(h http.Header) time.Duration {
 	return time.Duration(s) * time.Second
 }
 
-func (w *web) once(req *http.Request, key string) (*http.Response, error) {
+// once makes one try. slow says that the service refused it for its rate.
+func (w *web) once(req *http.Request, key string) (resp *http.Response, slow bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(req.Context(), tryTimeout, fmt.Errorf("no answer within %v", tryTimeout))
 	defer cancel()
 	try := req.Clone(ctx)
 	if req.GetBody != nil {
 		body, err := req.GetBody()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		try.Body = body
 	}
 	try.Header.Set("User-Agent", userAgent)
-	w.auth(try.Header, key)
-	resp, err := w.next.RoundTrip(try)
+	if w.auth != nil {
+		w.auth(try.Header, key)
+	}
+	if w.sign != nil {
+		if err := w.sign(try, key); err != nil {
+			return nil, false, err
+		}
+	}
+	resp, err = w.next.RoundTrip(try)
 	if err != nil {
-		return nil, w.unreachable(ctx, err, key)
+		return nil, false, w.unreachable(ctx, err, key)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	resp.Body.Close()
 	if err != nil {
-		return nil, w.unreachable(ctx, err, key)
+		return nil, false, w.unreachable(ctx, err, key)
 	}
 	if len(body) > maxAnswer {
-		return nil, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
+		return nil, false, fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, nil
+	slow = resp.StatusCode == rateLimited || w.slowed != nil && w.slowed(resp.StatusCode, body)
+	return resp, slow, nil
 }
 
 // unreachable says why there was no answer. A timeout of the try is no timeout of
@@ -208,15 +223,8 @@ func (w *web) do(ctx context.Context, c call, out any) error {
 	if c.body != nil {
 		req.Header.Set("Content-Type", contentJSON)
 	}
-	resp, err := w.http.Do(req)
+	answer, err := w.exchange(req)
 	if err != nil {
-		return plain(err)
-	}
-	answer, err := io.ReadAll(resp.Body) // whole and bounded: see once
-	if err != nil {
-		return err
-	}
-	if err := w.judge(resp, answer); err != nil {
 		return err
 	}
 	if out == nil {
@@ -227,6 +235,19 @@ func (w *web) do(ctx context.Context, c call, out any) error {
 		return fmt.Errorf("the answer is not what its documentation says (%s); nothing is known", remote.Short(shape(err), 120))
 	}
 	return nil
+}
+
+// exchange makes a request and gives the answer's body, where it is no refusal.
+func (w *web) exchange(req *http.Request) ([]byte, error) {
+	resp, err := w.http.Do(req)
+	if err != nil {
+		return nil, plain(err)
+	}
+	answer, err := io.ReadAll(resp.Body) // whole and bounded: see once
+	if err != nil {
+		return nil, err
+	}
+	return answer, w.judge(resp, answer)
 }
 
 // shape says what is wrong with JSON without showing any of it.
@@ -338,12 +359,19 @@ func (w *web) hide(err error) error {
 	return errors.New(safe)
 }
 
-// hideKey takes out a key as it is, as it is in a URL and as Basic sends it.
+// hideKey takes out a key as it is, as it is in a URL and as Basic sends it, and
+// each part of one that has several.
 func hideKey(text, key string) string {
 	if key == "" {
 		return text
 	}
-	for _, form := range []string{key, url.QueryEscape(key), base64.StdEncoding.EncodeToString([]byte(key + ":"))} {
+	forms := []string{key, url.QueryEscape(key), base64.StdEncoding.EncodeToString([]byte(key + ":"))}
+	for part := range strings.SplitSeq(key, ":") {
+		if len(part) >= shortestPart {
+			forms = append(forms, part, url.QueryEscape(part))
+		}
+	}
+	for _, form := range forms {
 		text = strings.ReplaceAll(text, form, "[secret]")
 	}
 	return text

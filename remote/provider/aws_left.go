@@ -1,0 +1,177 @@
+package provider
+
+// What an EC2 instance leaves: images with their snapshots, EBS volumes that do not
+// end with it, and Elastic IPs, which cost whether they are used or not.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// A public IPv4 address costs half a cent an hour, in use or not, in every region:
+// https://aws.amazon.com/vpc/pricing/
+func awsAddress() *big.Rat { return big.NewRat(5*hoursInMonth, 1000) }
+
+const awsNameLength = 128
+
+type awsImage struct {
+	ID    string `xml:"imageId"`
+	Name  string `xml:"name"`
+	State string `xml:"imageState"`
+	Why   string `xml:"stateReason>message"`
+	Disks []struct {
+		Snapshot string `xml:"ebs>snapshotId"`
+		Size     int64  `xml:"ebs>volumeSize"`
+	} `xml:"blockDeviceMapping>item"`
+}
+
+func (e ec2) images(ctx context.Context, region string, in ...string) ([]awsImage, error) {
+	return awsList[awsImage](ctx, e, region, "DescribeImages", "imagesSet", in...)
+}
+
+// named finds an own image by its name, of which there is one a region.
+func (e ec2) named(ctx context.Context, region, name string) (Snapshot, bool, error) {
+	found, err := e.images(ctx, region, "Owner.1", "self", "Filter.1.Name", "name", "Filter.1.Value.1", name)
+	if err != nil || len(found) == 0 {
+		return Snapshot{}, false, err
+	}
+	return Snapshot{ID: region + "/" + text(found[0].ID), Name: text(found[0].Name), Currency: "USD"}, true, nil
+}
+
+// snapshot makes an image without a reboot, which would end what runs there: what
+// the system has not written yet is not in it.
+func (e ec2) snapshot(ctx context.Context, in Instance, name string) (Snapshot, error) {
+	region, own := placed(in.ID)
+	name = imageName(name, own, awsNameLength)
+	if s, ok, err := e.named(ctx, region, name); ok || err != nil {
+		return s, err
+	}
+	body, err := e.act(ctx, region, "CreateImage", "InstanceId", own, "Name", name, "NoReboot", "true", "Description", "made by rentop before a release")
+	if errors.Is(err, errState) { // the name may be taken by a request whose answer was lost
+		if s, ok, e := e.named(ctx, region, name); ok && e == nil {
+			return s, nil
+		}
+	}
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var answer struct {
+		ID string `xml:"imageId"`
+	}
+	if err := awsAnswer("CreateImage", body, &answer); err != nil {
+		return Snapshot{}, err
+	}
+	if answer.ID == "" {
+		return Snapshot{}, errors.New("the answer names no image; look in the console")
+	}
+	return Snapshot{ID: region + "/" + text(answer.ID), Name: name, Currency: "USD"}, nil
+}
+
+// snapshotState: an image is available once the snapshots of its disks are whole.
+// One without any has its data nowhere.
+func (e ec2) snapshotState(ctx context.Context, id string) (SnapshotState, error) {
+	if why := checkPlaced(id, "ami-"); why != "" {
+		return SnapshotState{}, errors.New(why)
+	}
+	region, own := placed(id)
+	found, err := e.images(ctx, region, "ImageId.1", own)
+	if err != nil {
+		return SnapshotState{}, err
+	}
+	if len(found) != 1 || found[0].ID != own {
+		return SnapshotState{}, errAbsent
+	}
+	disks := 0
+	for _, d := range found[0].Disks {
+		if d.Snapshot != "" {
+			disks++
+		}
+	}
+	s := SnapshotState{Ready: found[0].State == "available" && disks > 0, Detail: text(strings.TrimSpace(found[0].State + " " + found[0].Why))}
+	if found[0].State == "available" && disks == 0 {
+		s.Detail = "available, and without the snapshot of any disk"
+	}
+	return s, nil
+}
+
+type awsVolume struct {
+	ID   string   `xml:"volumeId"`
+	Size int64    `xml:"size"`
+	Type string   `xml:"volumeType"`
+	Tags []awsTag `xml:"tagSet>item"`
+	At   []struct {
+		Instance string `xml:"instanceId"`
+		Dies     bool   `xml:"deleteOnTermination"`
+	} `xml:"attachmentSet>item"`
+}
+
+// leftovers are volumes (all of a stopped instance, else those that outlive it),
+// Elastic IPs and images; once it is gone, volumes and addresses that nothing has.
+func (e ec2) leftovers(ctx context.Context, in Instance, after State) ([]Leftover, error) {
+	region, own := placed(in.ID)
+	gone := in.Status.State == Gone
+	filter := []string{"Filter.1.Name", "attachment.instance-id", "Filter.1.Value.1", own}
+	if gone {
+		filter = []string{"Filter.1.Name", "status", "Filter.1.Value.1", "available"}
+	}
+	volumes, err := awsList[awsVolume](ctx, e, region, "DescribeVolumes", "volumeSet", append(filter, "MaxResults", awsPage)...)
+	if err != nil {
+		return nil, err
+	}
+	var list []Leftover
+	add := func(kind, id, name, month, note string) {
+		list = append(list, Leftover{Kind: kind, ID: region + "/" + text(id), Name: text(name), PerMonth: month, Currency: "USD", Note: text(note)})
+	}
+	for _, v := range volumes {
+		size := fmt.Sprintf("%d GB %s", v.Size, v.Type)
+		if gone && len(v.At) == 0 {
+			add("volume", v.ID, awsName(v.Tags), "", size+", on no instance")
+		}
+		for _, at := range v.At {
+			if at.Instance != own || gone {
+				continue
+			}
+			switch {
+			case !at.Dies:
+				add("volume", v.ID, awsName(v.Tags), "", size+", not deleted with the instance")
+			case after == Stopped:
+				add("disk", v.ID, awsName(v.Tags), "", size)
+			}
+		}
+	}
+	ips, err := awsList[struct {
+		IP    string   `xml:"publicIp"`
+		ID    string   `xml:"allocationId"`
+		Used  string   `xml:"associationId"`
+		Owner string   `xml:"instanceId"`
+		Tags  []awsTag `xml:"tagSet>item"`
+	}](ctx, e, region, "DescribeAddresses", "addressesSet")
+	if err != nil {
+		return nil, err
+	}
+	for _, ip := range ips {
+		switch {
+		case gone && ip.Used == "":
+			add("ip", ip.ID, ip.IP, price(awsAddress()), "Elastic IP, on nothing")
+		case !gone && ip.Owner == own:
+			add("ip", ip.ID, ip.IP, price(awsAddress()), "Elastic IP, kept until it is released")
+		}
+	}
+	images, err := e.images(ctx, region, "Owner.1", "self")
+	if err != nil {
+		return nil, err
+	}
+	for _, im := range images {
+		if strings.HasSuffix(im.Name, "-"+own) {
+			var size int64
+			for _, d := range im.Disks {
+				size += d.Size
+			}
+			add("image", im.ID, im.Name, "", fmt.Sprintf("the snapshots of %d GB of disks; deregister it and delete them", size))
+		}
+	}
+	return list, nil
+}

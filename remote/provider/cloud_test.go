@@ -1,0 +1,144 @@
+package provider_test
+
+// What the three large clouds have in common: regions, keys of two parts, throttling.
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"rentop/remote/provider"
+)
+
+func cloudDialects() []*dialect { return []*dialect{awsDialect(), alibabaDialect(), tencentDialect()} }
+
+// A region becomes part of a host: what is none is never asked.
+func TestCloudImpossibleIDs(t *testing.T) {
+	for _, d := range cloudDialects() {
+		s := newStandIn(t, d)
+		p := s.inMemory()
+		_, own, _ := strings.Cut(d.ids[0], "/")
+		for _, id := range []string{"", own, "/" + own, "x.evil.example#/" + own, "evil.example/" + own, "-a/" + own, "a-/" + own, "A/" + own, strings.Repeat("a", 41) + "/" + own,
+			"us-east-1/", "us-east-1/i-", "us-east-1/ins-", "us-east-1/x-1", d.ids[0] + "?x", d.ids[0] + "&b", d.ids[0] + "/" + own, d.ids[0] + `"]`, "us-east-1/../" + own} {
+			if err := p.Destroy(t.Context(), id); err == nil {
+				t.Errorf("%s: destroyed %q", d.kind, id)
+			}
+			if st, err := p.(provider.Imager).SnapshotState(t.Context(), id); err == nil {
+				t.Errorf("%s: the snapshot %q is %+v", d.kind, id, st)
+			}
+		}
+		if len(s.requests) > 0 {
+			t.Errorf("%s: sent %q", d.kind, s.requests)
+		}
+	}
+}
+
+// A request that was refused for its rate was not done: it is made again, also one
+// that acts. AWS says so with 503, Alibaba with 400, Tencent with 200.
+func TestCloudThrottling(t *testing.T) {
+	for _, d := range cloudDialects() {
+		serve, left := d.serve, 2
+		d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte) {
+			if d.acts(r) && left > 0 {
+				left--
+				d.refuse(w, 503, "Request limit exceeded.")
+				return
+			}
+			serve(s, w, r, body)
+		}
+		s := newStandIn(t, d)
+		if err := s.inMemory().Stop(t.Context(), d.ids[0]); err != nil || s.truth(d.ids[0]) != "stopped" {
+			t.Errorf("%s: %v; it is %s", d.kind, err, s.truth(d.ids[0]))
+		}
+		left = 3
+		if err := s.inMemory().Destroy(t.Context(), d.ids[0]); err == nil || !strings.Contains(err.Error(), "too many requests") || s.truth(d.ids[0]) == "gone" {
+			t.Errorf("%s: %v; it is %s", d.kind, err, s.truth(d.ids[0]))
+		}
+	}
+}
+
+// What acts is made once, whatever the answer is.
+func TestCloudActsOnce(t *testing.T) {
+	for _, d := range cloudDialects() {
+		for _, f := range []fault{failed, timedOut, lost, unheard, cut, page} {
+			s := newStandIn(t, d)
+			acts := 0
+			s.next = func(r *http.Request) fault {
+				if d.acts(r) {
+					acts++
+					return f
+				}
+				return fine
+			}
+			if err := s.inMemory().Destroy(t.Context(), d.ids[0]); err == nil || acts != 1 || strings.Contains(err.Error(), theKey) {
+				t.Errorf("%s: fault %d: %v after %d requests", d.kind, f, err, acts)
+			}
+		}
+	}
+}
+
+// A region that cannot be read makes no shorter list; an instance of another region
+// is still told about.
+func TestCloudRegions(t *testing.T) {
+	d := tencentDialect()
+	serve, down := d.serve, false
+	d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte) {
+		switch {
+		case r.Header.Get("X-TC-Action") == "DescribeRegions":
+			all := []any{}
+			for i := range 20 {
+				all = append(all, map[string]any{"Region": fmt.Sprintf("ap-%d", i), "RegionState": "AVAILABLE"})
+			}
+			sendJSON(w, 200, map[string]any{"Response": map[string]any{"RequestId": "r", "RegionSet": append(all, map[string]any{"Region": "ap-beijing", "RegionState": "AVAILABLE"})}})
+		case r.Header.Get("X-TC-Region") == "ap-7" && down:
+			d.refuse(w, 500, "down")
+		case r.Header.Get("X-TC-Region") != "ap-beijing":
+			sendJSON(w, 200, map[string]any{"Response": map[string]any{"RequestId": "r", "TotalCount": 0, "InstanceSet": []any{}}})
+		default:
+			serve(s, w, r, body)
+		}
+	}
+	s := newStandIn(t, d)
+	p := s.inMemory()
+	if list, err := p.(provider.Importer).Import(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	down = true
+	if list, err := p.(provider.Importer).Import(t.Context()); err == nil || !strings.Contains(err.Error(), "ap-7") {
+		t.Errorf("%+v, %v", list, err)
+	}
+	s.boxes[d.ids[0]].state = "gone"
+	if st, err := p.Status(t.Context(), d.ids[0]); err != nil || st.State != provider.Gone {
+		t.Errorf("%+v, %v: another region's fault does not matter here", st, err)
+	}
+}
+
+// Both parts of a key are in variables, or in the keyring with ":" between; neither
+// is told.
+func TestCloudKeys(t *testing.T) {
+	env := map[string]string{}
+	k := provider.Keys{Getenv: func(n string) string { return env[n] }}
+	_, _, err := k.Find("aws")
+	if !errors.Is(err, provider.ErrNoKey) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,") {
+		t.Errorf("%v", err)
+	}
+	env["AWS_ACCESS_KEY_ID"] = cloudID
+	if _, _, err := k.Find("aws"); err == nil || errors.Is(err, provider.ErrNoKey) || !strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY is not") {
+		t.Errorf("%v", err)
+	}
+	env["AWS_SECRET_ACCESS_KEY"] = theKey
+	if key, from, err := k.Find("aws"); err != nil || key.Reveal() != cloudID+":"+theKey || from != "AWS_ACCESS_KEY_ID" {
+		t.Errorf("%q from %s, %v", key.Reveal(), from, err)
+	}
+	env["AWS_SESSION_TOKEN"] = "token=="
+	if key, _, err := k.Find("aws"); err != nil || key.Reveal() != cloudID+":"+theKey+":token==" {
+		t.Errorf("%q, %v", key.Reveal(), err)
+	}
+	for _, bad := range []string{theKey, ":" + theKey, cloudID + ":"} {
+		if err := k.Save("tencent", provider.Secret(bad)); err == nil || !strings.Contains(err.Error(), "ID:SECRET") || strings.Contains(err.Error(), theKey) {
+			t.Errorf("%v", err)
+		}
+	}
+}
