@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -69,7 +67,7 @@ func waitCloud(t *testing.T, cloud, want string, within time.Duration) {
 func TestGuardAlone(t *testing.T) {
 	t.Parallel()
 	srv, f, s, cloud := guarded(t, false)
-	g, err := s.Arm(t.Context(), GuardSpec{Idle: 4 * time.Second, Then: "cloudstop"})
+	g, err := s.Arm(t.Context(), GuardSpec{Idle: 2 * time.Second, Then: "cloudstop"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +96,7 @@ func TestGuardBudget(t *testing.T) {
 	if cost == nil {
 		t.Fatalf("no cost: %+v", s.View().Meter)
 	}
-	limit := new(big.Rat).Add(cost.Value, big.NewRat(15, 100)).FloatString(2) // 15 s, at a cent a second
+	limit := new(big.Rat).Add(cost.Value, big.NewRat(8, 100)).FloatString(2) // 8 s, at a cent a second
 	g, err := s.Arm(t.Context(), GuardSpec{Budget: limit, Then: "cloudstop"})
 	if err != nil || g.Rules[0].Left == nil {
 		t.Fatalf("%+v, %v", g, err)
@@ -127,18 +125,10 @@ func TestGuardWatched(t *testing.T) {
 	if due := v.Guard.Rules[0].Due; due.Sub(in).Abs() > 10*time.Second {
 		t.Errorf("due at %v, asked for %v", due, in)
 	}
-	out, err := os.ReadFile(filepath.Join(sshHome(t, s), ".rentop/guard/pid"))
-	if err != nil {
+	// What starts it again is killed first.
+	if err := s.Exec(t.Context(), `read -r p s lp x <"$HOME/.rentop/guard/pid"; kill -9 "$lp"; kill -9 "$p"`, nil, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	var pids [4]int
-	for i, w := range strings.Fields(string(out))[:4] {
-		for _, c := range w {
-			pids[i] = pids[i]*10 + int(c-'0')
-		}
-	}
-	syscall.Kill(pids[2], syscall.SIGKILL) // what starts it again, first
-	syscall.Kill(pids[0], syscall.SIGKILL)
 	g, err := s.Guard(t.Context())
 	if err != nil || g.Armed || len(g.Problem) == 0 {
 		t.Errorf("killed: %+v, %v", g, err)
@@ -152,15 +142,6 @@ func TestGuardWatched(t *testing.T) {
 	waitFor(t, 5*time.Second, "no alert", s, func(v View) bool {
 		return !slices.ContainsFunc(v.Alerts, func(a Alert) bool { return a.ID == "guard" })
 	})
-}
-
-func sshHome(t *testing.T, s *Session) string {
-	t.Helper()
-	var b strings.Builder
-	if err := s.Exec(t.Context(), "printf %s \"$HOME\"", nil, &b, nil); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 // TestGuardRefused: what cannot be armed is an error that says why, never silence.
@@ -234,4 +215,33 @@ func TestGuardWords(t *testing.T) {
 	if g := guardOf(&guard.Report{Now: now.Add(time.Hour), Alive: true, State: st}, now); g.Armed || len(g.Problem) == 0 {
 		t.Errorf("silent for an hour: %+v", g)
 	}
+}
+
+// TestGuardHistory: what happened while nobody was connected is on the screen of the
+// next rentop. Nothing but the guard reads this machine's GPU.
+func TestGuardHistory(t *testing.T) {
+	t.Parallel()
+	_, f, s, _ := guarded(t, false)
+	if _, err := s.Arm(t.Context(), GuardSpec{Then: ThenNothing}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(5 * time.Second)
+	dirs := f.opt.Dirs
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	live, err := Open(t.Context(), Options{Dirs: dirs, Live: true, Secrets: noKeyring{}, AcceptHostKey: f.opt.AcceptHostKey, helper: f.opt.helper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { live.Close() })
+	waitFor(t, 30*time.Second, "the hours away", session(t, live, "box"), func(v View) bool {
+		heard := 0
+		for _, u := range v.History.Mean {
+			if u == 0 {
+				heard++
+			}
+		}
+		return heard >= 2 && v.Guard != nil && v.Guard.Armed
+	})
 }

@@ -68,6 +68,7 @@ type daemon struct {
 	samples chan sample.Sample
 	armBy   time.Duration
 	wrote   time.Duration
+	said    string // what was written then, without what counts
 	looked  time.Duration
 	asked   os.FileInfo // the spec that was read: another is another file
 	marked  time.Duration
@@ -268,8 +269,8 @@ func (d *daemon) step(ctx context.Context) (over bool) {
 	} else {
 		d.k.step(ctx, m)
 	}
-	if m.Mono-d.wrote >= beatEvery || d.k.st.Phase != before {
-		d.wrote = m.Mono
+	if told := d.k.told(); m.Mono-d.wrote >= beatEvery || told != d.said {
+		d.wrote, d.said = m.Mono, told
 		d.k.fault("the guard cannot write on its disk", d.k.save(false))
 	}
 	if m.Mono-d.marked >= usedEvery && len(d.self) > 0 {

@@ -183,7 +183,7 @@ func TestAfterJob(t *testing.T) {
 	if !r.Armed() || r.State.Rules[0].Why.Key != "job" || r.State.Rules[1].Why.Key != "job" {
 		t.Fatalf("not armed: %+v", r.State)
 	}
-	b.none("stopped", 6*time.Second) // the jobs are looked at each five
+	b.none("stopped", 3*time.Second)
 	b.put("over", "")
 	if got := b.file("stopped", 20*time.Second); got != "after" && got != "idle" {
 		t.Errorf("stopped by %q", got)
@@ -205,11 +205,11 @@ func TestMissing(t *testing.T) {
 		t.Fatalf("armed with an action that cannot work: %+v", r.State)
 	}
 	b.put("util", "0")
-	if r := b.arm(guard.Spec{Rules: []guard.Rule{{Kind: guard.Idle, Seconds: 5, Below: 5}}, Then: "echo x >stopped"}); !r.Armed() {
+	if r := b.arm(guard.Spec{Rules: []guard.Rule{{Kind: guard.Idle, Seconds: 3, Below: 5}}, Then: "echo x >stopped"}); !r.Armed() {
 		t.Fatalf("not armed: %+v", r.State)
 	}
 	os.Remove(filepath.Join(b.srv.Home, "util"))
-	b.none("stopped", 7*time.Second)
+	b.none("stopped", 4*time.Second)
 	if r := b.read(); !r.Armed() || r.State.Rules[0].Left != nil || r.State.Rules[0].Why.Key != "nosample" {
 		t.Errorf("without figures: %+v", r.State.Rules)
 	}
@@ -223,7 +223,7 @@ func TestOff(t *testing.T) {
 	if r := b.read(); r.State != nil || r.Alive || r.Gone() {
 		t.Fatalf("before: %+v", r)
 	}
-	at := []guard.Rule{{Kind: guard.At, Seconds: 3}}
+	at := []guard.Rule{{Kind: guard.At, Seconds: 2}}
 	b.arm(guard.Spec{Rules: at, Then: "echo x >stopped"})
 	if r := b.ask(guard.OffScript()); r.Alive || r.Gone() || r.Armed() || !r.Off || r.State.Phase != guard.Off {
 		t.Errorf("after off: %+v %+v", r, r.State)

@@ -6,6 +6,8 @@ package guard
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"rentop/remote/clean"
@@ -68,6 +70,16 @@ func (k *keeper) fault(what string, err error) {
 	case len(k.st.Fault) >= len(what) && k.st.Fault[:len(what)] == what:
 		k.st.Fault = ""
 	}
+}
+
+// told is what a reader must hear of at once, unlike what counts each second.
+func (k *keeper) told() string {
+	var b strings.Builder
+	fmt.Fprint(&b, k.st.Phase, k.st.Source, k.st.Fault)
+	for _, r := range k.st.Rules {
+		fmt.Fprint(&b, r.Met, r.Why.Key, r.Doubt.Key)
+	}
+	return b.String()
 }
 
 func (k *keeper) save(sync bool) error {

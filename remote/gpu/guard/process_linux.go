@@ -128,8 +128,9 @@ func (l *jobList) look(dir string, now time.Time) (how string, over bool) {
 	return "lost: its runner was killed", true
 }
 
-// moving says whether rentop's helper moves files.
+// moving says whether rentop's helper moves files for this login.
 func moving() bool {
+	own := uint32(os.Getuid())
 	d, err := os.Open("/proc")
 	if err != nil {
 		return false
@@ -138,6 +139,10 @@ func moving() bool {
 	names, _ := d.Readdirnames(1 << 16)
 	for _, n := range names {
 		if n[0] < '0' || n[0] > '9' {
+			continue
+		}
+		var fi syscall.Stat_t
+		if syscall.Stat("/proc/"+n, &fi) != nil || fi.Uid != own {
 			continue
 		}
 		b, _ := readBounded("/proc/"+n+"/cmdline", 4096)
