@@ -129,12 +129,17 @@ func (k *usageKeeper) cut(now time.Time) (out []usage.Segment) {
 	return out
 }
 
-// peek is what was watched of a job and is not written yet.
+// peek is what was watched of the jobs and is not written yet. They run, as far as is
+// known, so the newest samples are theirs.
 func (k *usageKeeper) peek() (out []usage.Segment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for id, j := range k.jobs {
-		if s, ok := named(j.meter.Peek())(id); ok {
+		now := &jobUsage{meter: *j.meter.Clone(), begun: j.begun}
+		if n := len(k.recent); n > 0 {
+			k.feed(now, k.recent[n-1].TakenAt)
+		}
+		if s, ok := named(now.meter.Peek())(id); ok {
 			out = append(out, s)
 		}
 	}

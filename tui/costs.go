@@ -269,7 +269,7 @@ func (s *costsScreen) parts() string {
 		id  string
 		sum session.Sums
 	}{{"part.compute", p.Compute}, {"part.stopped", p.Stopped}, {"part.disk", p.Disk}, {"part.other", p.Other}, {"part.traffic", p.Traffic}, {"part.left", p.Left}} {
-		if x.sum.Unknown > 0 || slices.ContainsFunc(x.sum.Amounts, func(a billing.Amount) bool { return a.Sign() > 0 }) {
+		if x.sum.Unknown > 0 || slices.ContainsFunc(x.sum.Amounts, func(a billing.Amount) bool { return a.Decimal(2) != "0.00" }) {
 			out = append(out, s.a.T(x.id)+" "+sums(x.sum, ""))
 		}
 	}

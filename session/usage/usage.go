@@ -106,6 +106,13 @@ func (g *GPU) add(s *sample.GPU, d float64) {
 // Last is when the last sample was taken; zero before the first.
 func (m *Meter) Last() time.Time { return m.last }
 
+// Clone is a meter that goes on apart.
+func (m *Meter) Clone() *Meter {
+	c := *m
+	c.seg.GPUs = append([]GPU(nil), m.seg.GPUs...)
+	return &c
+}
+
 // Peek is what was added since the last Cut; ok is false where that is nothing.
 func (m *Meter) Peek() (s Segment, ok bool) {
 	s = m.seg
