@@ -20,6 +20,7 @@ func (c Chart) svg() (string, error) {
 	n := min(len(c.Categories), mostBars)
 	opt := charts.BarChartOption{Horizontal: c.Across, StackSeries: charts.Ptr(true), Theme: charts.GetTheme(charts.ThemeLight), Padding: charts.NewBox(10, 10, 20, 10)}
 	opt.CategoryAxis.Labels = c.Categories[:n]
+	opt.ValueAxis = []charts.ValueAxisOption{{Min: charts.Ptr(0.0)}} // a bar that begins elsewhere lies
 	opt.ValueFormatter = money
 	for _, s := range c.Series {
 		values := make([]float64, n)

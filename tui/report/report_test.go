@@ -42,6 +42,10 @@ func TestReport(t *testing.T) {
 	if n := strings.Count(page, "<svg"); n != 2 {
 		t.Errorf("%d charts, want 2: one has nothing to draw", n)
 	}
+	one, err := Chart{Across: true, Categories: []string{"a"}, Series: []Series{{"compute", []float64{14}}}}.svg()
+	if err != nil || !strings.Contains(one, ">0.00</text>") {
+		t.Errorf("the axis of one bar does not begin at 0: %v\n%s", err, one)
+	}
 	for _, c := range sample().Charts[:2] {
 		svg, err := c.svg()
 		if err != nil {
