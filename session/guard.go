@@ -340,10 +340,10 @@ func GuardTime(s string, now time.Time) (t time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// number is an amount for the guard: exact to a millionth of a millionth.
+// number is an amount for the guard, to a billionth.
 func number(r *big.Rat) string {
 	if r == nil {
 		return "0"
 	}
-	return strings.TrimSuffix(strings.TrimRight(r.FloatString(12), "0"), ".")
+	return strings.TrimSuffix(strings.TrimRight(r.FloatString(guard.Places), "0"), ".")
 }

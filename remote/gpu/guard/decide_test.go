@@ -172,6 +172,9 @@ func TestValidate(t *testing.T) {
 		{"job is no path", Spec{Version: 1, ID: "abcdefgh1", Rules: []Rule{{Kind: After, Job: "../../etc"}}}, true},
 		{"free of charge", Spec{Version: 1, ID: "abcdefgh1", Rules: []Rule{{Kind: Budget, Limit: "1", Spent: "0", PerHour: "0"}}}, true},
 		{"no number", Spec{Version: 1, ID: "abcdefgh1", Rules: []Rule{{Kind: Budget, Limit: "1e9", Spent: "0", PerHour: "1"}}}, true},
+		{"beyond a billion", Spec{Version: 1, ID: "abcdefgh1", Rules: []Rule{{Kind: Budget, Limit: "1000000000", Spent: "0", PerHour: "1"}}}, true},
+		{"a billionth", Spec{Version: 1, ID: "abcdefgh1", Rules: []Rule{{Kind: Budget, Limit: "999999999.999999999", Spent: "999999999.999999998", PerHour: "0.000000001"}}}, false},
+		{"no digits", Spec{Version: 1, ID: "abcdefgh1", Rules: []Rule{{Kind: Budget, Limit: ".5", Spent: "0", PerHour: "1"}}}, true},
 		{"for ever", Spec{Version: 1, ID: "abcdefgh1", Rules: []Rule{{Kind: Budget, Limit: "999999999", Spent: "0", PerHour: "0.01"}}}, true},
 		{"save without a limit", Spec{Version: 1, ID: "abcdefgh1", Save: "true"}, true},
 	} {

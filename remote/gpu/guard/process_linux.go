@@ -82,7 +82,7 @@ func (l *jobList) read(now time.Time) Jobs {
 	}
 	slices.Sort(names)
 	for _, id := range names {
-		if _, over := l.ended[id]; over || !jobText.MatchString(id) {
+		if _, over := l.ended[id]; over || !isJob(id) {
 			continue
 		}
 		switch how, over := l.look(filepath.Join(l.dir, id), now); {

@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
-	"regexp"
+	"math/bits"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -58,17 +59,12 @@ const (
 	maxSeconds = 10 * 366 * 24 * 3600
 )
 
-var (
-	idText  = regexp.MustCompile(`^[0-9a-z]{8,32}$`)
-	jobText = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$`)
-)
-
 // Validate says what is wrong with a spec.
 func (s *Spec) Validate() error {
 	switch {
 	case s.Version != Version:
 		return fmt.Errorf("the guard is of version %d, rentop asks for %d: arm it anew", Version, s.Version)
-	case !idText.MatchString(s.ID):
+	case !isID(s.ID):
 		return errors.New("a guard needs an id")
 	case len(s.Rules) > maxRules:
 		return fmt.Errorf("a guard has at most %d rules", maxRules)
@@ -97,7 +93,7 @@ func (r *Rule) validate() error {
 			return errors.New("it needs a time to come")
 		}
 	case After:
-		if !jobText.MatchString(r.Job) {
+		if !isJob(r.Job) {
 			return errors.New("it needs a job")
 		}
 	case Budget:
@@ -109,40 +105,62 @@ func (r *Rule) validate() error {
 	return nil
 }
 
-// left is how long the budget lasts, to the second above.
+// left is how long the budget lasts, to the second above, exactly.
 func (r *Rule) left() (time.Duration, error) {
 	limit, err1 := decimal(r.Limit)
 	spent, err2 := decimal(r.Spent)
 	rate, err3 := decimal(r.PerHour)
-	if err := errors.Join(err1, err2, err3); err != nil {
+	switch err := errors.Join(err1, err2, err3); {
+	case err != nil:
 		return 0, err
-	}
-	if rate.Sign() <= 0 {
+	case rate == 0:
 		return 0, errors.New("without a price of an hour no budget is ever used up")
-	}
-	left := new(big.Rat).Sub(limit, spent)
-	if left.Sign() <= 0 {
+	case limit <= spent:
 		return 0, nil
 	}
-	left.Quo(left.Mul(left, big.NewRat(3600, 1)), rate)
-	n, rest := new(big.Int).QuoRem(left.Num(), left.Denom(), new(big.Int))
-	if rest.Sign() > 0 {
-		n.Add(n, big.NewInt(1))
+	hi, lo := bits.Mul64(limit-spent, 3600)
+	if hi >= rate {
+		return 0, errEndless
 	}
-	if !n.IsInt64() || n.Int64() > maxSeconds {
-		return 0, errors.New("the budget lasts for more than ten years")
+	n, rest := bits.Div64(hi, lo, rate)
+	if rest > 0 {
+		n++
 	}
-	return time.Duration(n.Int64()) * time.Second, nil
+	if n > maxSeconds {
+		return 0, errEndless
+	}
+	return time.Duration(n) * time.Second, nil
 }
 
-var decimalText = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]{1,18})?$`)
+var errEndless = errors.New("the budget lasts for more than ten years")
 
-func decimal(s string) (*big.Rat, error) {
-	if !decimalText.MatchString(s) {
-		return nil, fmt.Errorf("%.40q is no amount", s)
+// Places is how many decimal places an amount may have. Before them are at most nine
+// digits, so that a sum of billionths is a number of 64 bits.
+const Places = 9
+
+// decimal reads an amount as billionths.
+func decimal(s string) (uint64, error) {
+	whole, part, dot := strings.Cut(s, ".")
+	if len(whole) < 1 || len(whole) > 9 || len(part) > Places || dot && part == "" || strings.Trim(whole+part, "0123456789") != "" {
+		return 0, fmt.Errorf("%.40q is no amount below a billion", s)
 	}
-	r, _ := new(big.Rat).SetString(s)
-	return r, nil
+	return strconv.ParseUint(whole+part+strings.Repeat("0", Places-len(part)), 10, 64)
+}
+
+// isID says whether a spec's id is one: letters and digits.
+func isID(s string) bool {
+	return len(s) >= 8 && len(s) <= 32 && strings.Trim(s, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// isJob says whether a job's ID is one, as remote/tmux makes them: no path, no option.
+func isJob(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+		if !letter && (c != '-' || i == 0) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
 }
 
 // parseSpec reads a spec and checks it.
