@@ -51,6 +51,9 @@ func TestReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(svg, ">-") {
+			t.Errorf("%s: the axis goes below 0", c.Title)
+		}
 		d := xml.NewDecoder(strings.NewReader(svg))
 		for {
 			if _, err := d.Token(); err == io.EOF {
@@ -63,6 +66,14 @@ func TestReport(t *testing.T) {
 	if dir := os.Getenv("RENTOP_REPORT"); dir != "" { // to look at it
 		if err := os.WriteFile(filepath.Join(dir, "report.html"), b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestCeiling(t *testing.T) {
+	for most, want := range map[float64]float64{0: 0.01, 0.75: 1, 14: 25, 25: 25, 26: 50, 9000: 10000, 51: 100} {
+		if got := ceiling([]float64{most * micro, -1}) / micro; math.Abs(got-want) > 1e-9 {
+			t.Errorf("above %v is %v, want %v", most, got, want)
 		}
 	}
 }
