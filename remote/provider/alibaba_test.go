@@ -17,7 +17,7 @@ func alibabaDialect() *dialect {
 	}
 	seen := map[string]bool{}
 	d := &dialect{
-		kind: "alibaba", ids: [3]string{"cn-beijing/i-bp1aaaa", "cn-beijing/i-bp1bbbb", "cn-beijing/i-bp1zzzz"}, refuse: refuse, key: cloudID + ":" + theKey, hosts: true,
+		kind: "alibaba", ids: [3]string{"cn-beijing/i-bp1aaaa", "cn-beijing/i-bp1bbbb", "cn-beijing/i-bp1zzzz"}, refuse: refuse, key: cloudID + ":" + theKey, hosts: true, stories: cloudStories,
 		acts: func(r *http.Request) bool {
 			a := r.Header.Get("x-acs-action")
 			return !strings.HasPrefix(a, "Describe") && !strings.HasPrefix(a, "Query")

@@ -49,7 +49,7 @@ func awsDialect() *dialect {
 		fmt.Fprintf(w, `<?xml version="1.0"?><Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>r-1</RequestID></Response>`, codes[status][1], html.EscapeString(say))
 	}
 	d := &dialect{
-		kind: "aws", ids: [3]string{"us-east-1/i-0a1b2c3d4e5f60001", "us-east-1/i-0a1b2c3d4e5f60002", "us-east-1/i-0ffffffffffffffff"}, refuse: refuse, key: cloudID + ":" + theKey, hosts: true,
+		kind: "aws", ids: [3]string{"us-east-1/i-0a1b2c3d4e5f60001", "us-east-1/i-0a1b2c3d4e5f60002", "us-east-1/i-0ffffffffffffffff"}, refuse: refuse, key: cloudID + ":" + theKey, hosts: true, stories: cloudStories,
 		acts: func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Query().Get("Action"), "Describe") },
 		auth: awsSigned,
 	}

@@ -5,6 +5,7 @@ package provider_test
 // done.
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -21,7 +22,7 @@ const chaosRuns = 300
 
 // chaos runs seeded stories of faults against a dialect's adapter.
 func chaos(t *testing.T, d *dialect) {
-	runs := chaosRuns
+	runs := cmp.Or(d.stories, chaosRuns)
 	if n, err := strconv.Atoi(os.Getenv("RENTOP_CHAOS")); err == nil {
 		runs = n
 	}

@@ -3,14 +3,22 @@ package provider_test
 // What the three large clouds have in common: regions, keys of two parts, throttling.
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+	"unicode"
 
 	"rentop/remote/provider"
 )
+
+// cloudStories are fewer, since each request is signed and checked twice.
+const cloudStories = 80
 
 func cloudDialects() []*dialect { return []*dialect{awsDialect(), alibabaDialect(), tencentDialect()} }
 
@@ -141,4 +149,59 @@ func TestCloudKeys(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// answers gives every request the same answer.
+type answers []byte
+
+func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(a))}, nil
+}
+
+// Whatever an answer holds, nothing panics, and what is told is clean.
+func FuzzCloudAnswers(f *testing.F) {
+	for _, text := range []string{
+		`<DescribeRegionsResponse><regionInfo><item><regionName>us-east-1</regionName></item></regionInfo></DescribeRegionsResponse>`,
+		`<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><instanceState><name>stopped</name></instanceState><tagSet><item><key>Name</key><value>&#27;[31m</value></item></tagSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`,
+		`<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code></Error></Errors></Response>`,
+		`{"RequestId":"r","Regions":{"Region":[{"RegionId":"cn-a"}]},"Instances":{"Instance":[{"InstanceId":"i-1","Status":"Stopped","GPUAmount":-1}]},"Disks":{"Disk":[null]}}`,
+		`{"Response":{"RequestId":"r","RegionSet":[{"Region":"ap-a","RegionState":"AVAILABLE"}],"TotalCount":1,"InstanceSet":[{"InstanceId":"ins-1","InstanceState":"STOPPED","GPUInfo":{"GPUCount":0.5}}],"DiskSet":[null]}}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for kind, id := range map[string]string{"aws": "us-east-1/i-1", "alibaba": "cn-a/i-1", "tencent": "ap-a/ins-1"} {
+			p, err := provider.New(kind, provider.Options{Key: func() (string, error) { return cloudID + ":" + theKey, nil }, Transport: answers(text), Sleep: func(ctx context.Context, _ time.Duration) error { return nil }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			clean := func(texts ...string) {
+				for _, s := range texts {
+					if strings.ContainsFunc(s, unicode.IsControl) {
+						t.Errorf("%s: %q holds control characters", kind, s)
+					}
+				}
+			}
+			st, err := p.Status(t.Context(), id)
+			clean(st.Detail, fmt.Sprint(err))
+			if err == nil && st.State == provider.Gone {
+				t.Errorf("%s: gone, by a key that has not seen it", kind)
+			}
+			list, err := p.(provider.Importer).Import(t.Context())
+			clean(fmt.Sprint(err))
+			for _, in := range list {
+				clean(in.ID, in.Name, in.GPU, in.Region, in.Address.SSH(), in.PerHour)
+			}
+			left, err := p.Leftovers(t.Context(), id, provider.Stopped)
+			clean(fmt.Sprint(err))
+			for _, l := range left {
+				clean(l.ID, l.Name, l.Note, l.Kind)
+			}
+			b, err := p.(provider.Balancer).Balance(t.Context())
+			clean(b.Cash, b.Currency, fmt.Sprint(err))
+			if s := p.Stop(t.Context(), id); s != nil {
+				clean(s.Error())
+			}
+		}
+	})
 }

@@ -57,6 +57,8 @@ type dialect struct {
 	key string
 	// hosts says that in memory the provider's own hosts are spoken to, one a region.
 	hosts bool
+	// stories are how many are told of its faults; 0 is chaosRuns.
+	stories int
 	// unchecked says that an answer is the provider's, but not its document's.
 	unchecked func(r *http.Request, status int) bool
 }

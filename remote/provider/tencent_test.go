@@ -1,9 +1,12 @@
 package provider_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,7 +20,7 @@ func tencentDialect() *dialect {
 		sendJSON(w, 200, map[string]any{"Response": map[string]any{"Error": map[string]any{"Code": codes[status], "Message": say}, "RequestId": "r-1"}})
 	}
 	d := &dialect{
-		kind: "tencent", ids: [3]string{"ap-beijing/ins-aaaa1111", "ap-beijing/ins-bbbb2222", "ap-beijing/ins-zzzz9999"}, refuse: refuse, key: cloudID + ":" + theKey, hosts: true,
+		kind: "tencent", ids: [3]string{"ap-beijing/ins-aaaa1111", "ap-beijing/ins-bbbb2222", "ap-beijing/ins-zzzz9999"}, refuse: refuse, key: cloudID + ":" + theKey, hosts: true, stories: cloudStories,
 		acts: func(r *http.Request) bool {
 			a := r.Header.Get("X-TC-Action")
 			return !strings.HasPrefix(a, "Describe") && !strings.HasPrefix(a, "Inquiry")
@@ -88,11 +91,7 @@ func tencentDialect() *dialect {
 			}
 			answer(map[string]any{"TotalCount": len(all), "InstanceSet": page})
 		case "InquiryPriceRunInstances":
-			step := 0.0
-			if len(s.requests)%2 == 1 && s.boxes[d.ids[0]].volume == "steps" {
-				step = 0.12
-			}
-			answer(map[string]any{"Price": map[string]any{"InstancePrice": map[string]any{"ChargeUnit": "HOUR", "UnitPrice": 20, "UnitPriceDiscount": 8.68, "UnitPriceDiscountSecondStep": step, "UnitPriceDiscountThirdStep": 0}}})
+			answer(map[string]any{"Price": map[string]any{"InstancePrice": map[string]any{"ChargeUnit": "HOUR", "UnitPrice": 20, "UnitPriceDiscount": 8.68, "UnitPriceDiscountSecondStep": 0, "UnitPriceDiscountThirdStep": 0}}})
 		case "DescribeImages":
 			list := []any{}
 			for _, im := range s.images {
@@ -201,6 +200,59 @@ func TestTencentMoney(t *testing.T) {
 	list, err := p.(provider.Importer).Import(t.Context())
 	if err != nil || len(list) != 2 || list[0].PerHour != "8.68" || list[0].GPU != "NVIDIA T4" || list[0].GPUs != 1 || list[0].Address.SSH() != "ssh ubuntu@43.1.2.10" {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// The recorded inquiry has steps: from some hour on another price holds, and none is
+// told. Without its steps its first price is.
+func TestTencentPriceSteps(t *testing.T) {
+	text, err := os.ReadFile(sharedSpec(t, "tencent-inquiry-price-example.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := regexp.MustCompile(`("UnitPriceDiscount(Second|Third)Step"):[0-9.]+`).ReplaceAll(text, []byte("$1:0"))
+	for _, c := range []struct {
+		recorded []byte
+		want     string
+	}{{text, ""}, {without, "0.08"}, {bytes.Replace(without, []byte("HOUR"), []byte("MONTH"), 1), ""}} {
+		d := tencentDialect()
+		serve := d.serve
+		d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, b []byte) {
+			if r.Header.Get("X-TC-Action") == "InquiryPriceRunInstances" {
+				w.Write(c.recorded)
+				return
+			}
+			serve(s, w, r, b)
+		}
+		list, err := newStandIn(t, d).inMemory().(provider.Importer).Import(t.Context())
+		if err != nil || len(list) != 2 || list[0].PerHour != c.want {
+			t.Errorf("%+v, %v: want %q", list, err, c.want)
+		}
+	}
+}
+
+// A subscription ends on its day, has no price an hour, and after its destroy lies
+// in the recycle bin: that is not gone.
+func TestTencentSubscription(t *testing.T) {
+	d := tencentDialect()
+	serve, state := d.serve, "RUNNING"
+	d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, b []byte) {
+		if r.Header.Get("X-TC-Action") != "DescribeInstances" {
+			serve(s, w, r, b)
+			return
+		}
+		v := tencentJSON(s.boxes[d.ids[0]])
+		v["InstanceChargeType"], v["ExpiredTime"], v["InstanceState"] = "PREPAID", "2026-12-10T02:47:36Z", state
+		sendJSON(w, 200, map[string]any{"Response": map[string]any{"RequestId": "r", "TotalCount": 1, "InstanceSet": []any{v}}})
+	}
+	p := newStandIn(t, d).inMemory()
+	list, err := p.(provider.Importer).Import(t.Context())
+	if err != nil || len(list) != 1 || list[0].PerHour != "" || list[0].Ends.Day() != 10 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	state = "SHUTDOWN"
+	if st, err := p.Status(t.Context(), d.ids[0]); err != nil || st.State != provider.Changing || !strings.Contains(st.Detail, "recycle bin") {
+		t.Errorf("%+v, %v", st, err)
 	}
 }
 

@@ -100,7 +100,7 @@ func completeKinds(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 func (a *app) saveKey(ctx context.Context, f *session.Fleet, api provider.API) error {
 	var key string
 	if isTerminal(a.In) {
-		ans, err := a.person.Ask(ctx, remote.Question{Kind: remote.AskInteractive, Host: api.Title, Prompt: "API key (from " + api.Console + "):"})
+		ans, err := a.person.Ask(ctx, remote.Question{Kind: remote.AskInteractive, Host: api.Title, Prompt: api.KeyForm() + " (from " + api.Console + "):"})
 		if err != nil {
 			return err
 		}
