@@ -19,8 +19,8 @@ const (
 
 const (
 	headLen   = 28
-	maxPacked = 8 << 20  // bytes of a chunk in the file
-	maxPlain  = 16 << 20 // and of what it holds
+	maxPacked = 32 << 20 // bytes of a chunk in the file
+	maxPlain  = 64 << 20 // and of what it holds: 400 machines with 8 cards each
 	maxChunks = 4 << 20  // in a file: 48 days
 )
 
