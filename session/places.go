@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -180,7 +181,7 @@ func (p instancePlace) Prove(ctx context.Context, _ remote.Runner, files []relea
 		return nil, err
 	}
 	b, err := hashes(ctx, to, dir, there, nil)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	out := make([]release.PlaceProof, len(files))
@@ -208,6 +209,9 @@ func (p instancePlace) versions(ctx context.Context, t sync.Transport, dir strin
 		}
 		return nil
 	})
+	if errors.Is(err, fs.ErrNotExist) { // the folder is not made yet
+		err = nil
+	}
 	return out, err
 }
 

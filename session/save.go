@@ -46,7 +46,7 @@ func (s *Session) PlanSave(ctx context.Context) ([]SaveLine, error) {
 	for i, a := range list {
 		l, err := s.planOne(ctx, deps, a, deps.Artifacts[i])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s → %s: %w", s.cfg().Name, a.Path, a.To, err)
+			return nil, fmt.Errorf("%s: save %s: %w", s.cfg().Name, a.Path, err)
 		}
 		out = append(out, l)
 	}
@@ -127,7 +127,7 @@ func (s *Session) SaveArtifacts(ctx context.Context, lines []SaveLine, tell func
 		ok, bad, err := s.saveOne(ctx, deps, l, tell)
 		saved, failed = saved+ok, failed+bad
 		if err != nil {
-			return saved, failed, fmt.Errorf("%s: save %s → %s: %w", s.cfg().Name, l.Artifact.Path, l.Artifact.To, err)
+			return saved, failed, fmt.Errorf("%s: save %s: %w", s.cfg().Name, l.Artifact.Path, err)
 		}
 	}
 	return saved, failed, nil

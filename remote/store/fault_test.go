@@ -67,7 +67,8 @@ func saveUntilKilled(t *testing.T, endpoint string) {
 	n := int64(0)
 	_ = c.Save(context.Background(), remote.Local{}, []File{f}, Saving{Sent: func(int64) {
 		if n++; n > kept { // the first new one
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			self, _ := os.FindProcess(os.Getpid())
+			_ = self.Kill()
 			select {}
 		}
 	}})

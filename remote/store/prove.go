@@ -141,6 +141,9 @@ func (c *Client) readBack(ctx context.Context, p *pool, f File, sum sums, out Pr
 // Look asks again for objects that were proven: their versions as they are now, ""
 // for one that is gone. No content is read.
 func (c *Client) Look(ctx context.Context, rels []string) ([]string, error) {
+	if err := c.ready(ctx); err != nil {
+		return nil, err
+	}
 	out := make([]string, len(rels))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(lookers)

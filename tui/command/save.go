@@ -138,12 +138,20 @@ func (a *app) save(ctx context.Context, s *session.Session, dry, asJSON bool) er
 	if asJSON {
 		err = errors.Join(err, printJSON(a.Out, out))
 	} else if saved > 0 || err == nil && len(out.Failed) == 0 {
-		fmt.Fprintf(a.Out, "%s files are at their destinations, equal by SHA-256\n", commas(saved))
+		fmt.Fprintf(a.Out, "at their destinations, equal by SHA-256: %s\n", someFiles(saved))
 	}
 	if err == nil && len(out.Failed) > 0 {
 		err = fmt.Errorf("%s: save: %d failed, each named above with its reason. Mend that and run it again: only what is missing is sent", s.Name(), len(out.Failed))
 	}
 	return err
+}
+
+// someFiles counts files.
+func someFiles(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return commas(n) + " files"
 }
 
 func savingOf(l session.SaveLine) saving {
@@ -175,8 +183,8 @@ func saveLine(l session.SaveLine) string {
 	if l.Estimate.Traffic != nil {
 		traffic = "at most " + traffic
 	}
-	return remote.Clean(fmt.Sprintf("%s → %s: %s files, %s; to send %s files, %s%s; traffic %s",
-		l.Artifact.Path, l.Artifact.To, commas(l.Files), sync.Size(l.Bytes), commas(l.Lack), sync.Size(l.LackBytes), way, traffic))
+	return remote.Clean(fmt.Sprintf("%s → %s: %s, %s; to send %s, %s%s; traffic %s",
+		l.Artifact.Path, l.Artifact.To, someFiles(l.Files), sync.Size(l.Bytes), someFiles(l.Lack), sync.Size(l.LackBytes), way, traffic))
 }
 
 // saveEvent is a SaveEvent in JSON.
@@ -232,7 +240,7 @@ func (a *app) saveEvent(name string, e session.SaveEvent) {
 			n, size = n+1, size+f.Size
 		}
 		if n > 0 {
-			fmt.Fprintf(a.Out, "%s saved %s files, %s, to %s\n", at, commas(n), sync.Size(size), remote.Clean(e.Artifact.To))
+			fmt.Fprintf(a.Out, "%s saved %s, %s, to %s\n", at, someFiles(n), sync.Size(size), remote.Clean(e.Artifact.To))
 		}
 		for _, d := range e.Dropped {
 			fmt.Fprintf(a.Out, "%s removed the older checkpoint %s from %s\n", at, remote.Clean(d), remote.Clean(e.Artifact.To))

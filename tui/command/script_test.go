@@ -8,6 +8,7 @@ package command_test
 //	exits CODE COMMAND…                        the command's exit code, exactly
 //	json PATH VALUE                            stdout is JSON and has that value ("0.name"); VALUE "type:string" and so on
 //	await FILE [TEXT]                          waits until the file is there and has that text
+//	bucket                                     starts storage and gives the config [bucket.runs]; sets the key and $BUCKET (its folder)
 //	newkey                                     the server gets another host key
 
 import (
@@ -29,6 +30,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"rentop/remote/sshtest"
+	"rentop/remote/store/storetest"
 	"rentop/session"
 	"rentop/tui/command"
 )
@@ -66,11 +68,15 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"server": startServer, "instance": addInstance, "exits": exits, "json": jsonHas, "newkey": newKey, "await": await,
+			"server": startServer, "bucket": startBucket, "instance": addInstance, "exits": exits, "json": jsonHas, "newkey": newKey, "await": await,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "servers" { // what the server command needs
 				return runtime.GOOS == "linux" && os.Getuid() == 0, nil
+			}
+			if cond == "buckets" { // what the bucket command needs
+				_, err := exec.LookPath("versitygw")
+				return err == nil, nil
 			}
 			return false, fmt.Errorf("no condition %q", cond)
 		},
@@ -99,11 +105,7 @@ func startServer(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("server: what is %q?", a)
 		}
 	}
-	t, is := ts.Value("t").(testing.TB)
-	if !is {
-		ts.Fatalf("the script's T is no testing.TB")
-	}
-	s := sshtest.Start(t, o)
+	s := sshtest.Start(scriptTB(ts), o)
 	ts.Value("server").(*server).s = s
 	_, port, _ := strings.Cut(s.Addr, ":")
 	ts.Setenv("LINE", fmt.Sprintf("ssh -p %s -i %s %s@127.0.0.1", port, s.KeyFile, s.User))
@@ -111,6 +113,26 @@ func startServer(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("ADDRESS", s.Addr)
 	ts.Setenv("FINGERPRINT", ssh.FingerprintSHA256(s.HostKey()))
 	ts.Setenv("REMOTE", s.Home)
+}
+
+// scriptTB is the script's test.
+func scriptTB(ts *testscript.TestScript) testing.TB {
+	t, is := ts.Value("t").(testing.TB)
+	if !is {
+		ts.Fatalf("the script's T is no testing.TB")
+	}
+	return t
+}
+
+func startBucket(ts *testscript.TestScript, _ bool, _ []string) {
+	s := storetest.Start(scriptTB(ts), "")
+	ts.Setenv("AWS_ACCESS_KEY_ID", storetest.KeyID)
+	ts.Setenv("AWS_SECRET_ACCESS_KEY", storetest.Secret)
+	ts.Setenv("BUCKET", filepath.Join(s.Root, storetest.Bucket))
+	f, err := os.OpenFile(filepath.Join(ts.Getenv("RENTOP_CONFIG_DIR"), "config.toml"), os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
+	ts.Check(err)
+	_, err = fmt.Fprintf(f, "\n[bucket.%s]\nendpoint = %q\n", storetest.Bucket, s.Endpoint)
+	ts.Check(errors.Join(err, f.Close()))
 }
 
 func newKey(ts *testscript.TestScript, _ bool, _ []string) {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -56,7 +55,7 @@ func Start(t testing.TB, root string) *Server {
 		go func() { cmd.Wait(); close(ended) }()
 		if answers(addr, ended) {
 			t.Cleanup(func() {
-				_ = cmd.Process.Signal(syscall.SIGKILL)
+				_ = cmd.Process.Kill()
 				<-ended
 			})
 			return &Server{Endpoint: "http://" + addr, Root: root}
