@@ -55,6 +55,9 @@ type Guard struct {
 	Text    phrase.Text // all of it in a sentence
 	Problem phrase.Text // what is wrong; none where all is well
 	Journal []guard.Entry
+
+	tripped string // when, for Text
+	stopped bool   // the instance
 }
 
 // GuardRule is one rule.

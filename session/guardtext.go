@@ -45,7 +45,10 @@ func guardOf(r *guard.Report, now time.Time) Guard {
 		g.Rules = append(g.Rules, rule)
 	}
 	g.Problem = problemOf(r, g.Then)
-	g.Text = g.sentence(st, r.Stopped(), ours)
+	if g.tripped, g.stopped = "?", r.Stopped(); st.Trip != nil {
+		g.tripped = moment(ours(st.Trip.At))
+	}
+	g.Text = g.sentence()
 	return g
 }
 
@@ -139,7 +142,7 @@ func problemOf(r *guard.Report, then string) phrase.Text {
 }
 
 // sentence is all of it.
-func (g *Guard) sentence(st *guard.State, stopped bool, ours func(time.Time) time.Time) phrase.Text {
+func (g *Guard) sentence() phrase.Text {
 	var rules []phrase.Text
 	for _, r := range g.Rules {
 		t := r.Text
@@ -165,24 +168,20 @@ func (g *Guard) sentence(st *guard.State, stopped bool, ours func(time.Time) tim
 	if g.Save != "" {
 		what = what.Then(phrase.Say("guard.saves", remote.Short(g.Save, 60)))
 	}
-	tripped := "?"
-	if st.Trip != nil {
-		tripped = moment(ours(st.Trip.At))
+	if g.stopped {
+		return phrase.Say("guard.stopped", g.tripped)
 	}
-	if stopped {
-		return phrase.Say("guard.stopped", tripped)
-	}
-	switch st.Phase {
+	switch guard.Phase(g.Phase) {
 	case guard.Off:
 		return phrase.Say("guard.off")
 	case guard.Saving:
-		return phrase.Say("guard.saving", tripped)
+		return phrase.Say("guard.saving", g.tripped)
 	case guard.Acting, guard.Stopping:
-		return phrase.Say("guard.acting", tripped)
+		return phrase.Say("guard.acting", g.tripped)
 	case guard.Done:
-		return phrase.Say("guard.done", tripped)
+		return phrase.Say("guard.done", g.tripped)
 	}
-	if len(g.Problem) > 0 && !g.Armed && st.Phase != "" {
+	if len(g.Problem) > 0 && !g.Armed {
 		return g.Problem
 	}
 	return what

@@ -5,6 +5,7 @@ package session
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"rentop/remote"
@@ -14,6 +15,8 @@ import (
 
 const (
 	guardEvery = time.Minute
+	guardSoon  = 10 * time.Second // while it may act within
+	soonIs     = 5 * time.Minute
 	dayStep    = 2 * time.Minute
 	daySteps   = 720 // 24 hours
 )
@@ -37,24 +40,56 @@ func (w *guardState) saw(g Guard) {
 	}
 }
 
-// watchGuard reads the guard back now and each minute.
+// view is the guard at a moment: what counts down goes on between two readings.
+func (w *guardState) view(now time.Time) *Guard {
+	if w.seen == nil || !w.seen.Armed {
+		return w.seen
+	}
+	g := *w.seen
+	g.Rules = slices.Clone(g.Rules)
+	for i := range g.Rules {
+		if r := &g.Rules[i]; r.Left != nil {
+			left := max(r.Due.Sub(now), 0)
+			r.Left = &left
+		}
+	}
+	g.Text = g.sentence()
+	return &g
+}
+
+// soon says whether the guard may act before long.
+func (g *Guard) soon() bool {
+	return g.Armed && (g.Phase != string(guard.Watching) ||
+		slices.ContainsFunc(g.Rules, func(r GuardRule) bool { return r.Left != nil && *r.Left < soonIs }))
+}
+
+// watchGuard reads the guard back now and each minute, more often where it may act
+// soon.
 func (s *Session) watchGuard(ctx context.Context, conn *remote.Conn, facts *remote.Facts) {
 	first := true
-	every(ctx, guardEvery, func() {
+	for wait := time.Duration(0); ; {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+		wait = guardEvery
 		ask, cancel := context.WithTimeout(ctx, 30*time.Second)
-		defer cancel()
 		g, err := s.Guard(ask)
+		cancel()
 		if err != nil {
 			if ctx.Err() == nil {
 				s.sendQuietly(func(st *state) { st.guard.err = remote.Clean(err.Error()) })
 			}
-			return
+			continue
 		}
 		if first && g.Phase != "" {
 			s.fetchHistory(ctx, conn, facts)
 		}
-		first = false
-	})
+		if first = false; g.soon() {
+			wait = guardSoon
+		}
+	}
 }
 
 // fetchHistory fills the hours away with what the guard recorded. Where it fails, the
@@ -82,6 +117,7 @@ func (s *Session) fetchHistory(ctx context.Context, conn *remote.Conn, facts *re
 		st.history.fill(recorded(newHistory(historyStep, historySteps), near, now))
 		st.day.fill(recorded(newHistory(dayStep, daySteps), day, now))
 	})
+	s.fetchUsage(ctx, h.Link())
 }
 
 func recorded(h *history, points []guard.Past, now time.Time) *history {
@@ -106,6 +142,8 @@ func (st *state) guardAlert(now time.Time) (Alert, bool) {
 		if w.seen.Armed && w.seen.Phase == string(guard.Watching) {
 			level = Warn
 		}
+	case w.seen.Armed && w.seen.Phase != string(guard.Watching): // it acts now
+		text = phrase.Say("alert.guard").Then(w.seen.Text)
 	case w.armed && !w.seen.Armed && w.seen.Phase == "":
 		text = phrase.Say("alert.guard").Then(phrase.Say("guard.gone"))
 	case w.armed && w.err != "" && st.State == Live:

@@ -19,7 +19,7 @@ func (s *Session) publish(st *state) {
 	v := &View{
 		Name: s.cfg().Name, Provider: s.cfg().Provider, Address: st.address,
 		State: st.State, Reason: st.Reason, Since: st.Since, RetryAt: st.RetryAt, RTT: st.rtt,
-		Facts: st.facts, Sample: st.sample, History: st.history.view(), Day: st.day.view(), Guard: st.guard.seen, Meter: m,
+		Facts: st.facts, Sample: st.sample, History: st.history.view(), Day: st.day.view(), Guard: st.guard.view(now), Meter: m,
 		Jobs: slices.Clone(st.jobs), JobsErr: st.jobsErr, Receipts: st.receipts, Saved: st.saved,
 		Transfer: s.queue.list(), Limit: s.limit.Rate(), Release: st.release,
 		CanStop: can.Stop, CanStart: can.Start, CanDestroy: can.Destroy, CanSnapshot: can.Snapshot,

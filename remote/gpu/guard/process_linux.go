@@ -146,7 +146,11 @@ func moving() bool {
 			continue
 		}
 		b, _ := readBounded("/proc/"+n+"/cmdline", 4096)
-		if bytes.Contains(b, []byte("\x00serve\x00sync\x00")) {
+		if !bytes.Contains(b, []byte("\x00serve\x00sync\x00")) {
+			continue
+		}
+		env, _ := os.ReadFile("/proc/" + n + "/environ")
+		if bytes.Contains(append([]byte{0}, env...), []byte("\x00HOME="+os.Getenv("HOME")+"\x00")) {
 			return true
 		}
 	}
