@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rentop/remote/gpu"
+	"rentop/remote/gpu/guard"
 	"rentop/remote/gpu/sample"
 	"rentop/remote/tmux"
 	"rentop/session/ledger"
@@ -89,6 +90,37 @@ func TestReceiptOfAJob(t *testing.T) {
 	}
 	if k := r.KWh(); k == nil || math.Abs(*k-0.05) > 1e-6 {
 		t.Errorf("energy %v", *k)
+	}
+}
+
+// TestGuardPast: a guard's points, told by how long ago they were, fill a gap by our clock.
+func TestGuardPast(t *testing.T) {
+	t.Parallel()
+	now := noon.Add(time.Hour)
+	f := offline(t, &now, box)
+	s := session(t, f, "box")
+	write(t, s, noon, ledger.Observed, ledger.Observation{State: "running", StartedAt: noon})
+	job := tmux.Job{ID: "night", Name: "night", State: tmux.Done, StartedAt: noon, EndedAt: noon.Add(30 * time.Minute)}
+	write(t, s, job.StartedAt, ledger.JobStarted, job)
+	write(t, s, job.EndedAt, ledger.JobEnded, job)
+	var points []guard.Past
+	for ago := time.Hour; ago >= 0; ago -= 10 * time.Second {
+		util := 70.0
+		if ago < 30*time.Minute {
+			util = 0
+		}
+		points = append(points, guard.Past{Ago: ago, Sample: *shot(time.Time{}, util)})
+	}
+	if err := s.MergeUsage(t.Context(), pastOf(points, now), noon, now); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Receipts(t.Context(), []tmux.Job{job})
+	if r := got["night"]; err != nil || r.Partial || r.Mean == nil || math.Abs(*r.Mean-70) > 0.5 {
+		t.Errorf("%+v %v", r, err)
+	}
+	r, err := f.Review(t.Context(), "box")
+	if err != nil || r.Idle < 29*time.Minute || r.Idle > 31*time.Minute || r.Watched < 0.95 {
+		t.Errorf("%+v %v", r, err)
 	}
 }
 
