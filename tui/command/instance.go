@@ -5,6 +5,7 @@ package command
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ type details struct {
 	diskGB                                         int64
 	diskPrice                                      string
 	budget, provider, id                           string
-	lines, artifacts, pairs, lookIn                []string
+	lines, artifacts, pairs, lookIn, tags          []string
 }
 
 func (d *details) flags(f *pflag.FlagSet) {
@@ -37,6 +38,7 @@ func (d *details) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&d.lines, "command", nil, "a shell line of the provider command, as `status='LINE'`; also start, stop, destroy, snapshot, leftovers")
 	f.StringArrayVar(&d.artifacts, "artifact", nil, "a path there that must exist here before it may go, as `PATH=LOCAL`")
 	f.StringArrayVar(&d.lookIn, "look-in", nil, "where your files lie there, such as `~`; default: every writable local file system")
+	f.StringArrayVar(&d.tags, "tag", nil, "a `WORD` by which the bill can be added up; again for more, empty for none")
 	f.StringArrayVar(&d.pairs, "sync", nil, "two folders that belong together, as `LOCAL=REMOTE`")
 }
 
@@ -97,6 +99,9 @@ func (d *details) apply(c *cobra.Command, in *config.Instance) error {
 	}
 	if given("look-in") {
 		in.LookIn = d.lookIn
+	}
+	if given("tag") {
+		in.Tags = slices.DeleteFunc(d.tags, func(t string) bool { return t == "" })
 	}
 	if given("sync") {
 		in.Sync = nil
