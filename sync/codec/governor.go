@@ -117,11 +117,15 @@ const leastBlock = 1 << 20
 func (g *Governor) Ahead() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.rate > 0 && !g.settled { // what is packed now is packed too weakly for a slow link
+		return int(min(max(g.rate/2, minFirst), maxAhead))
+	}
 	return int(min(max(1.5*g.rate, min(3*g.rate, slowAhead), minAhead), maxAhead))
 }
 
 const (
-	minAhead  = 1 << 20 // bytes
+	minFirst  = 256 << 10 // bytes
+	minAhead  = 1 << 20
 	slowAhead = 6 << 20
 	maxAhead  = 64 << 20
 )
