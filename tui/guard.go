@@ -19,7 +19,7 @@ import (
 // guardRows says where the guard stands; nothing where there never was one.
 func (p *page) guardRows(l *look, s *session.View, w int) {
 	g := s.Guard
-	if g == nil || g.Phase == "" || g.Phase == string(guard.Off) {
+	if g == nil || g.Phase == "" || g.Phase == string(guard.Off) || s.State == session.Stopped || s.State == session.Gone {
 		return
 	}
 	word, st := l.T("guard.word.on"), l.th.Good

@@ -34,7 +34,6 @@ type Report struct {
 	Now     time.Time // by the instance's clock
 	Alive   bool      // the process that wrote State lives
 	Off     bool      // it was told to end
-	again   bool      // the machine or the container was started since
 	State   *State    // nil: there never was a guard
 	Journal []Entry   // the last ones, oldest first
 }
@@ -64,9 +63,10 @@ func (r *Report) Hangs() bool {
 	return r.State != nil && r.Alive && r.Now.Sub(r.State.Now).Abs() > late && !r.Now.IsZero()
 }
 
-// Stopped says whether the guard ended the instance, which has been started since.
+// Stopped says whether the guard ended the instance, which has been started since: it
+// and what starts it again ended while it did so.
 func (r *Report) Stopped() bool {
-	return r.State != nil && r.again && r.State.Spec.Stops && (r.State.Phase == Acting || r.State.Phase == Stopping)
+	return r.State != nil && !r.Alive && r.State.Spec.Stops && (r.State.Phase == Acting || r.State.Phase == Stopping)
 }
 
 // Gone says whether a guard that was armed has ended, and neither said so nor was
@@ -134,7 +134,6 @@ func ParseReport(out []byte) (*Report, error) {
 		return nil, errors.New("the instance's answer about its guard is cut short")
 	}
 	if s := r.State; s != nil {
-		r.again = box != "" && s.Box != box
 		r.Alive = s.PID > 0 && s.Box == box && process == fmt.Sprintf("%d %d", s.PID, s.Start)
 	}
 	return &r, nil
