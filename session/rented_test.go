@@ -124,7 +124,7 @@ func TestRentedConfig(t *testing.T) {
 	for _, c := range []struct{ text, tells string }{
 		{`[instance.a]` + "\nprovider = \"runpod\"\nid = \"x\"", ""},
 		{`[instance.a]` + "\nprovider = \"runpod\"\nssh = \"ssh root@h\"", "rentop import runpod"},
-		{`[instance.a]` + "\nprovider = \"ec2\"\nid = \"x\"\nssh = \"ssh root@h\"", "known are autodl"},
+		{`[instance.a]` + "\nprovider = \"ec2\"\nid = \"x\"\nssh = \"ssh root@h\"", "known are alibaba"},
 		{`[instance.a]` + "\nprovider = \"command\"\nid = \"x\"", "needs ssh"},
 	} {
 		_, err := config.Parse("config.toml", []byte(c.text))
