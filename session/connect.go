@@ -149,7 +149,7 @@ func (s *Session) connectOnce() error {
 	<-conn.Done()
 	cancel()
 	collectors.Wait()
-	s.keepUsage(s.ctx)
+	s.endUsage(s.ctx)
 	err = conn.Err()
 	if err == nil {
 		err = errors.New("the connection was closed")

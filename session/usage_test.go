@@ -124,6 +124,25 @@ func TestGuardPast(t *testing.T) {
 	}
 }
 
+// TestUsageAtTheEnd: where a connection ends, a job's newest seconds are not lost.
+func TestUsageAtTheEnd(t *testing.T) {
+	t.Parallel()
+	now := noon
+	f := offline(t, &now, box)
+	s := session(t, f, "box")
+	job := tmux.Job{ID: "j", Name: "j", State: tmux.Running, StartedAt: noon}
+	s.usage.follow([]tmux.Job{job})
+	for i := range 31 {
+		now = noon.Add(time.Duration(i) * time.Second)
+		s.usage.add(shot(now, 50))
+	}
+	s.endUsage(t.Context())
+	got, err := s.Receipts(t.Context(), []tmux.Job{job})
+	if r := got["j"]; err != nil || r.Partial || r.Watched < 0.99 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
 // ring is a guard's record of all seconds at 40 %.
 type ring struct{ asked [][2]time.Time }
 

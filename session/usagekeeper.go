@@ -113,11 +113,18 @@ func (k *usageKeeper) due(now time.Time) bool {
 	return now.Sub(k.kept).Abs() >= keepEvery
 }
 
-// cut ends all segments; the jobs go on.
-func (k *usageKeeper) cut(now time.Time) (out []usage.Segment) {
+// cut ends all segments; the jobs go on. last says that nobody watches any more: then the
+// newest samples are given to whom they seem to belong.
+func (k *usageKeeper) cut(now time.Time, last bool) (out []usage.Segment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.kept = now
+	if n := len(k.recent); last && n > 0 {
+		for _, j := range k.jobs {
+			k.feed(j, k.recent[n-1].TakenAt)
+		}
+		k.recent = nil
+	}
 	if s, ok := k.all.Cut(); ok {
 		out = append(out, s)
 	}
@@ -149,7 +156,42 @@ func (k *usageKeeper) peek() (out []usage.Segment) {
 // keepUsage writes down what was watched until now. It must be written also where the
 // session ends just now.
 func (s *Session) keepUsage(ctx context.Context) {
-	s.writeUsage(ctx, s.usage.cut(s.f.opt.Now()))
+	s.writeUsage(ctx, s.usage.cut(s.f.opt.Now(), false))
+}
+
+// endUsage is keepUsage where the connection has ended.
+func (s *Session) endUsage(ctx context.Context) {
+	s.writeUsage(ctx, s.usage.cut(s.f.opt.Now(), true))
+}
+
+// followStep is the time between two samples for a command that follows a job.
+const followStep = 5 * time.Second
+
+// Watched runs f, and has a look at the GPUs each few seconds meanwhile: a job that a
+// command follows has a receipt, too. A session on the screen watches anyway.
+func (s *Session) Watched(ctx context.Context, f func(context.Context) error) error {
+	if s.f.opt.Live {
+		return f(ctx)
+	}
+	watch, cancel := context.WithCancel(ctx)
+	var wg stdsync.WaitGroup
+	wg.Go(func() {
+		for watch.Err() == nil {
+			conn, facts, err := s.connected(watch)
+			if err != nil || facts == nil || len(facts.GPUs) == 0 {
+				return
+			}
+			_ = gpu.Stream(watch, conn, facts, gpu.Options{Clock: s.f.opt.Now, Interval: followStep}, func(sm gpu.Sample) { s.usage.add(&sm) })
+			select { // its end is no news: the job is what counts
+			case <-time.After(followStep):
+			case <-watch.Done():
+			}
+		}
+	})
+	err := f(ctx)
+	cancel()
+	wg.Wait()
+	return err
 }
 
 // keepJobUsage writes down what was watched of a job that has ended.

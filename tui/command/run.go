@@ -60,7 +60,7 @@ func (a *app) runCommand() *cobra.Command {
 				return err
 			}
 			a.note("%s runs on %s; Ctrl-C stops following, the job goes on", j.ID, s.Name())
-			return a.follow(cmd.Context(), s, j.ID)
+			return s.Watched(cmd.Context(), func(ctx context.Context) error { return a.follow(ctx, s, j.ID) })
 		})
 	}
 	c.ValidArgsFunction = a.instanceNames
