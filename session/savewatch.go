@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"time"
 
@@ -113,13 +114,10 @@ func (w *savedArtifact) look(ctx context.Context, tell func(SaveEvent)) (again t
 	}
 	first, last, waiting := w.c.sift(plan, w.s.f.opt.Now())
 	ev := SaveEvent{Kind: WatchMoved, Artifact: w.a}
+	failed := map[string]bool{} // by unit: a mark would call a checkpoint whole that is not
 	for _, part := range []*sync.Plan{first, last} {
-		ok, err := w.save(ctx, deps, part, byRel, &ev)
-		if err != nil {
+		if err := w.save(ctx, deps, part, byRel, failed, &ev); err != nil {
 			return 0, err
-		}
-		if !ok {
-			break // its mark would call a checkpoint whole that is not
 		}
 	}
 	if w.a.Keep > 0 && len(ev.Saved) > 0 {
@@ -137,12 +135,14 @@ func (w *savedArtifact) look(ctx context.Context, tell func(SaveEvent)) (again t
 	return w.every, nil
 }
 
-// save brings what of a plan is not known to be there. ok is that none failed.
-func (w *savedArtifact) save(ctx context.Context, deps release.Deps, plan *sync.Plan, byRel map[string]release.Found, ev *SaveEvent) (ok bool, err error) {
-	ok = true
+// save brings what of a plan is not known to be there, but for units that failed
+// before; it adds to them.
+func (w *savedArtifact) save(ctx context.Context, deps release.Deps, plan *sync.Plan, byRel map[string]release.Found, failed map[string]bool, ev *SaveEvent) error {
+	before := maps.Clone(failed)
 	note := func(f release.Found, err error) {
 		if err != nil {
-			ok = false
+			unit, _ := unitOf(f.Rel)
+			failed[unit] = true
 			line := f.Path + "\x00" + err.Error()
 			if w.told[line] {
 				return
@@ -156,7 +156,7 @@ func (w *savedArtifact) save(ctx context.Context, deps release.Deps, plan *sync.
 	l := SaveLine{Artifact: w.a, target: w.target}
 	for _, a := range plan.Actions {
 		f := byRel[a.Entry.Path]
-		if w.known[f.Path] == versionOf(f) {
+		if unit, _ := unitOf(f.Rel); before[unit] || w.known[f.Path] == versionOf(f) {
 			continue
 		}
 		if whole.Tells(f.Rel) {
@@ -166,15 +166,15 @@ func (w *savedArtifact) save(ctx context.Context, deps release.Deps, plan *sync.
 				continue
 			}
 			if err != nil {
-				return false, err
+				return err
 			}
 		}
 		l.files, l.lack = append(l.files, f), append(l.lack, f)
 	}
 	if len(l.files) == 0 {
-		return ok, nil
+		return nil
 	}
-	return ok, w.s.bring(ctx, deps, l, func(f release.Found, err error) { note(byRel[f.Rel], err) })
+	return w.s.bring(ctx, deps, l, func(f release.Found, err error) { note(byRel[f.Rel], err) })
 }
 
 // drop removes from a bucket what keep gives up. Only checkpoints go, only where as
