@@ -42,7 +42,7 @@ func (f *Fault) Error() string {
 func (f *Fault) cure() string {
 	switch f.Code {
 	case "AccessDenied", "Forbidden":
-		return "the key may not do this: it needs PutObject, GetObject, ListBucket, ListMultipartUploadParts and AbortMultipartUpload on the bucket, and DeleteObject for keep"
+		return "the key may not do this: it needs the permissions that docs/artifacts.md lists"
 	case "InvalidAccessKeyId", "InvalidAccessKey", "XAdminUserNotFound":
 		return "the key is not known there: is it this service's, and still valid?"
 	case "SignatureDoesNotMatch":
