@@ -147,7 +147,7 @@ func alibabaJSON(b *box) map[string]any {
 	return v
 }
 
-func TestAlibabaConforms(t *testing.T) { conforms(t, alibabaDialect()) }
+func TestAlibabaConforms(t *testing.T) { t.Parallel(); conforms(t, alibabaDialect()) }
 func TestAlibabaFaults(t *testing.T)   { t.Parallel(); chaos(t, alibabaDialect()) }
 
 // StopCharging is silently ignored where it is not supported: read back, it is told.
@@ -174,8 +174,7 @@ func TestAlibabaStoppedAndCharged(t *testing.T) {
 	}
 }
 
-// After each power cycle a fixed address is another; the price is the machine's
-// without its disk; 2099 is no end.
+// The price is the machine's without its disk; 2099 is no end; both pages are read.
 func TestAlibabaImport(t *testing.T) {
 	s := newStandIn(t, alibabaDialect())
 	p := s.inMemory()

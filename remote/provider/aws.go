@@ -2,7 +2,7 @@ package provider
 
 // AWS EC2 by its Query API, https://docs.aws.amazon.com/AWSEC2/latest/APIReference/,
 // signed by AWS's own signer: the whole client of EC2 takes minutes to compile. All
-// requests are GETs, also those that act, which are never repeated. What a stopped
+// requests are GETs, also those that act, which are never repeated. What an
 // instance leaves is in aws_left.go.
 
 import (
@@ -26,6 +26,7 @@ import (
 type ec2 struct {
 	*web
 	own bool // the hosts are AWS's own
+	now func() time.Time
 }
 
 const (
@@ -73,7 +74,7 @@ func newAWS(o Options) (driver, error) {
 		code, _ := awsError(body)
 		return has(awsCodes().slow, code)
 	}
-	return ec2{w, o.Base == ""}, nil
+	return ec2{w, o.Base == "", o.Now}, nil
 }
 
 // regionKey marks a request's region, which is part of its signature.
@@ -334,16 +335,19 @@ func awsUser(image string) string {
 	return "ec2-user"
 }
 
+// spotPrice is the price that holds now: of a range, the API tells also the last
+// change before it.
 func (e ec2) spotPrice(ctx context.Context, region string, v *awsInstance) string {
-	now, err := awsList[struct {
+	now := e.now().UTC().Format(time.RFC3339)
+	found, err := awsList[struct {
 		Price string `xml:"spotPrice"`
 		Zone  string `xml:"availabilityZone"`
 	}](ctx, e, region, "DescribeSpotPriceHistory", "spotPriceHistorySet", "InstanceType.1", v.Type, "AvailabilityZone", v.Zone,
-		"ProductDescription.1", "Linux/UNIX", "StartTime", v.Launched.UTC().Format(time.RFC3339), "MaxResults", "1")
-	if err != nil || len(now) == 0 || now[0].Zone != v.Zone {
+		"ProductDescription.1", "Linux/UNIX", "StartTime", now, "EndTime", now)
+	if err != nil || len(found) != 1 || found[0].Zone != v.Zone {
 		return ""
 	}
-	return price(amount(jsonNumber(now[0].Price)))
+	return price(amount(jsonNumber(found[0].Price)))
 }
 
 // change makes a change of one instance, and reads that the answer is about it.

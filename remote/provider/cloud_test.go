@@ -87,6 +87,29 @@ func TestCloudActsOnce(t *testing.T) {
 	}
 }
 
+// A stopped machine has no public address, and another after its next start.
+func TestCloudAddressAfterStart(t *testing.T) {
+	for _, d := range cloudDialects() {
+		p, id := newStandIn(t, d).inMemory(), d.ids[0]
+		first, err := p.(provider.Addresser).Address(t.Context(), id)
+		if err != nil {
+			t.Fatal(d.kind, err)
+		}
+		if err := p.Stop(t.Context(), id); err != nil {
+			t.Fatal(d.kind, err)
+		}
+		if a, err := p.(provider.Addresser).Address(t.Context(), id); !errors.Is(err, provider.ErrNoAddress) {
+			t.Errorf("%s: stopped: %+v, %v", d.kind, a, err)
+		}
+		if err := p.Start(t.Context(), id); err != nil {
+			t.Fatal(d.kind, err)
+		}
+		if second, err := p.(provider.Addresser).Address(t.Context(), id); err != nil || second.Host == first.Host {
+			t.Errorf("%s: %+v, %v, and before its stop %+v", d.kind, second, err, first)
+		}
+	}
+}
+
 // A region that cannot be read makes no shorter list; an instance of another region
 // is still told about.
 func TestCloudRegions(t *testing.T) {

@@ -40,7 +40,7 @@ func tencentCodes() codes {
 	return codes{
 		absent: []string{"InvalidInstanceId.NotFound", "InvalidImageId.NotFound"},
 		state: []string{"InvalidInstanceState", "InvalidInstance.NotSupported", "OperationDenied.InstanceOperationInProgress", "UnsupportedOperation.Instance", "MutexOperation",
-			"InvalidImageName.Duplicate", "InvalidParameterValue.InvalidImageNameDuplicate", "UnauthorizedOperation.InstanceState"},
+			"InvalidImageName.Duplicate", "InvalidParameterValue.InvalidImageNameDuplicate"},
 		stock:  []string{"ResourceInsufficient", "ResourcesSoldOut", "ResourceUnavailable"},
 		clock:  []string{"AuthFailure.SignatureExpire"},
 		key:    []string{"AuthFailure.SecretIdNotFound", "AuthFailure.SignatureFailure", "AuthFailure.InvalidSecretId", "AuthFailure.TokenFailure", "AuthFailure.InvalidAuthorization"},
