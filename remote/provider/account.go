@@ -42,6 +42,7 @@ type Imager interface {
 // SnapshotState is the provider's word about a snapshot.
 type SnapshotState struct {
 	Ready  bool
+	Failed bool   // it will never be
 	Detail string // the provider's own word, cleaned
 }
 

@@ -84,9 +84,9 @@ func (a alibaba) snapshotState(ctx context.Context, id string) (SnapshotState, e
 				disks++
 			}
 		}
-		s := SnapshotState{Ready: im.State == "Available" && disks > 0, Detail: text(strings.TrimSpace(im.State + " " + im.Progress))}
+		s := SnapshotState{Ready: im.State == "Available" && disks > 0, Failed: im.State == "CreateFailed" || im.State == "UnAvailable", Detail: text(strings.TrimSpace(im.State + " " + im.Progress))}
 		if im.State == "Available" && disks == 0 {
-			s.Detail = "Available, and without the snapshot of any disk"
+			s.Failed, s.Detail = true, "Available, and without the snapshot of any disk"
 		}
 		return s, nil
 	}

@@ -90,9 +90,9 @@ func (e ec2) snapshotState(ctx context.Context, id string) (SnapshotState, error
 			disks++
 		}
 	}
-	s := SnapshotState{Ready: found[0].State == "available" && disks > 0, Detail: text(strings.TrimSpace(found[0].State + " " + found[0].Why))}
+	s := SnapshotState{Ready: found[0].State == "available" && disks > 0, Failed: found[0].State != "available" && found[0].State != "pending", Detail: text(strings.TrimSpace(found[0].State + " " + found[0].Why))}
 	if found[0].State == "available" && disks == 0 {
-		s.Detail = "available, and without the snapshot of any disk"
+		s.Failed, s.Detail = true, "available, and without the snapshot of any disk"
 	}
 	return s, nil
 }

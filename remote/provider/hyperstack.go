@@ -300,7 +300,7 @@ func (h hyperstack) snapshotState(ctx context.Context, id string) (SnapshotState
 	for _, s := range all {
 		if string(s.ID) == id {
 			ready := strings.EqualFold(s.Status, "SUCCESS") || strings.EqualFold(s.Status, "ACTIVE") || strings.EqualFold(s.Status, "AVAILABLE")
-			return SnapshotState{Ready: ready, Detail: text(s.Status)}, nil
+			return SnapshotState{Ready: ready, Failed: strings.EqualFold(s.Status, "ERROR") || strings.EqualFold(s.Status, "FAILED"), Detail: text(s.Status)}, nil
 		}
 	}
 	return SnapshotState{}, errAbsent

@@ -95,9 +95,9 @@ func (t tencent) snapshotState(ctx context.Context, id string) (SnapshotState, e
 	if len(found) != 1 || found[0].ID != own {
 		return SnapshotState{}, errAbsent
 	}
-	s := SnapshotState{Ready: found[0].State == "NORMAL" && len(found[0].Of) > 0, Detail: text(found[0].State)}
+	s := SnapshotState{Ready: found[0].State == "NORMAL" && len(found[0].Of) > 0, Failed: strings.HasSuffix(found[0].State, "FAILED"), Detail: text(found[0].State)}
 	if found[0].State == "NORMAL" && len(found[0].Of) == 0 {
-		s.Detail = "NORMAL, and without the snapshot of any disk"
+		s.Failed, s.Detail = true, "NORMAL, and without the snapshot of any disk"
 	}
 	return s, nil
 }

@@ -270,6 +270,7 @@ var english = map[ID]string{
 	"snapshot.lost":            "a provider snapshot was requested before rentop ended; whether it exists is not known: look in the console",
 	"snapshot.taking.provider": "taking a provider snapshot",
 	"snapshot.taking.portable": "taking a portable snapshot",
+	"snapshot.waiting":         "the provider makes the snapshot: %s",
 	"snapshot.arrived":         "taking a portable snapshot: %s here",
 	"snapshot.failed.provider": "the provider snapshot failed: %s",
 	"snapshot.failed.portable": "the portable snapshot failed: %s",

@@ -49,6 +49,12 @@ func (m *Machine) checkSnapshot(ctx context.Context) finding {
 	f := finding{Check: Check{ID: CheckSnapshot, State: Offered}, rests: map[string]string{}}
 	for _, s := range m.snapshots {
 		e := Evidence{What: remote.Short(s.ID, 120), Size: -1, Detail: phrase.Say("snapshot.billed")}
+		if s.Kind == ProviderSnapshot {
+			if err := m.readySnapshot(ctx, s.ID); err != nil {
+				f.State, f.Cure = Failed, phrase.Say("snapshot.cure")
+				e.Detail, e.Lost = why(err), true
+			}
+		}
 		if s.Kind == PortableSnapshot {
 			e = Evidence{What: s.File, Size: s.Size, Detail: phrase.Count("snapshot.readback", s.Files, s.SHA256)}
 			if _, err := provenArchive(ctx, s); err != nil {
@@ -95,7 +101,9 @@ func (m *Machine) snapshot(ctx context.Context, d Decision) error {
 	err := m.cancellable(ctx, func(ctx context.Context) (err error) {
 		if d.Snapshot == ProviderSnapshot {
 			s, err := m.d.Provider.Snapshot(ctx, m.d.ProviderID, m.snapName())
-			taken.ID = s.ID
+			if taken.ID = s.ID; err == nil {
+				err = m.awaitSnapshot(ctx, s.ID)
+			}
 			return err
 		}
 		taken, err = m.portable(ctx, d.Paths)

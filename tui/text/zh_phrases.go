@@ -248,6 +248,7 @@ func chinesePhrases() map[phrase.ID]string {
 		"snapshot.lost":            "rentop 退出前请求了服务商快照，是否做成不清楚：请到控制台查看",
 		"snapshot.taking.provider": "正在做服务商快照",
 		"snapshot.taking.portable": "正在做便携快照",
+		"snapshot.waiting":         "服务商正在制作快照：%s",
 		"snapshot.arrived":         "正在做便携快照：已到本机 %s",
 		"snapshot.failed.provider": "服务商快照失败：%s",
 		"snapshot.failed.portable": "便携快照失败：%s",
