@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/store"
 	"rentop/session/config"
 	"rentop/session/release"
 	"rentop/sync"
@@ -181,13 +182,16 @@ func (w *savedArtifact) save(ctx context.Context, deps release.Deps, plan *sync.
 // many newer ones were saved by this watch, whole; a folder here and another instance
 // keep all.
 func (w *savedArtifact) drop(ctx context.Context, files []release.Found) ([]string, error) {
+	if !store.IsURL(w.target.To) || !w.allKnown(files) {
+		return nil, nil
+	}
 	p, err := w.s.place(w.target.To)
-	if !config.Elsewhere(w.target.To) || err != nil {
+	if err != nil {
 		return nil, err
 	}
 	defer p.Close()
 	b, is := p.(bucketPlace)
-	if !is || !w.allKnown(files) {
+	if !is {
 		return nil, nil
 	}
 	var there []release.Found

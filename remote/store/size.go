@@ -46,8 +46,11 @@ func parts(size, each int64) []part {
 	return list
 }
 
-// checkSize refuses what no cutting makes fit.
+// checkSize refuses what no cutting makes fit. Sizes are the instance's word.
 func checkSize(size int64) error {
+	if size < 0 {
+		return fmt.Errorf("the instance says that it has %d bytes", size)
+	}
 	if size > maxObject {
 		return fmt.Errorf("it has %d bytes, and an object at most %d (%d parts of 5 GiB): split it on the instance", size, int64(maxObject), maxParts)
 	}

@@ -31,7 +31,7 @@ func TestPartsFitTheRules(t *testing.T) {
 			t.Errorf("%d bytes: the parts have %d", size, at)
 		}
 	}
-	if checkSize(maxObject) != nil || checkSize(maxObject+1) == nil {
+	if checkSize(maxObject) != nil || checkSize(maxObject+1) == nil || checkSize(-1) == nil {
 		t.Error("the largest object")
 	}
 	if partSize(5<<30) != basePart || partSize(maxParts*basePart+1) != 2*basePart {

@@ -243,6 +243,28 @@ func (s slowRunner) Run(ctx context.Context, cmd remote.Cmd) error {
 	return s.Runner.Run(ctx, cmd)
 }
 
+// TestInternal: the internal address is taken where the instance reaches it, and the
+// public one where it does not.
+func TestInternal(t *testing.T) {
+	t.Parallel()
+	s := storetest.Start(t, "")
+	_, list := there(t, map[string]int{"f": 100})
+	for internal, used := range map[string]bool{strings.Replace(s.Endpoint, "127.0.0.1", "localhost", 1): true, "http://127.0.0.1:1": false} {
+		c, err := Open(Place{Bucket: storetest.Bucket, Prefix: internal[7:12], Endpoint: s.Endpoint, Internal: internal}, testKey, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		host, is, err := c.Route(t.Context(), remote.Local{})
+		if err != nil || is != used || used != strings.HasPrefix(host, "localhost") {
+			t.Errorf("%s: %s %v %v", internal, host, is, err)
+		}
+		if one := save(t, c, remote.Local{}, list)["f"]; one.Err != nil {
+			t.Errorf("%s: %v", internal, one.Err)
+		}
+		c.Close()
+	}
+}
+
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	_, s := bucket(t, "", Options{})

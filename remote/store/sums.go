@@ -86,6 +86,9 @@ func (c *Client) readSums(ctx context.Context, r remote.Runner, files []File, pr
 	out := make([]sums, len(files))
 	var in bytes.Buffer
 	for i, f := range files {
+		if out[i].err = checkSize(f.Size); out[i].err != nil {
+			continue
+		}
 		each := c.part(f.Size)
 		part := int64(0)
 		if f.Size > each {
