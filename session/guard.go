@@ -135,7 +135,31 @@ func (s *Session) Arm(ctx context.Context, want GuardSpec) (Guard, error) {
 	case !g.Armed:
 		return g, fmt.Errorf("%s: no guard was armed: %s", s.cfg().Name, orElse(g.Problem, g.Text))
 	}
+	if what := differs(spec, g, at); what != "" {
+		return g, fmt.Errorf("%s: the guard there is not what was asked for: %s; end it with --off", s.cfg().Name, what)
+	}
 	return g, nil
+}
+
+// differs compares what was read back with what was asked for at a time.
+func differs(spec guard.Spec, g Guard, at time.Time) string {
+	const slack = 2 * time.Minute // the way there, and a helper that is sent first
+	if len(g.Rules) != len(spec.Rules) {
+		return fmt.Sprintf("it has %d rules of %d", len(g.Rules), len(spec.Rules))
+	}
+	for i, r := range spec.Rules {
+		is := g.Rules[i]
+		if is.Kind != string(r.Kind) {
+			return fmt.Sprintf("rule %d is %s", i+1, is.Kind)
+		}
+		if r.Kind != guard.At && r.Kind != guard.Lease || is.Met {
+			continue
+		}
+		if want := at.Add(time.Duration(r.Seconds) * time.Second); is.Due.Sub(want).Abs() > slack {
+			return fmt.Sprintf("it is due %s, not %s", moment(is.Due), moment(want))
+		}
+	}
+	return ""
 }
 
 func orElse(a, b phrase.Text) phrase.Text {

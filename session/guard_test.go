@@ -209,6 +209,14 @@ func TestGuardWords(t *testing.T) {
 	if !g.Armed || g.Text.String() == "" || g.Rules[0].Left == nil || *g.Rules[0].Left < 0 {
 		t.Errorf("%+v", g)
 	}
+	ask := guard.Spec{Rules: []guard.Rule{{Kind: guard.At, Seconds: 3600}}}
+	due := Guard{Rules: []GuardRule{{Kind: "at", Due: now.Add(time.Hour)}}}
+	if what := differs(ask, due, now); what != "" {
+		t.Error(what)
+	}
+	if differs(ask, due, now.Add(-time.Hour)) == "" || differs(ask, Guard{}, now) == "" || differs(ask, Guard{Rules: []GuardRule{{Kind: "idle"}}}, now) == "" {
+		t.Error("another guard passes for this one")
+	}
 	if g := guardOf(&guard.Report{Now: now, State: st}, now); g.Armed || len(g.Problem) == 0 {
 		t.Errorf("without a process: %+v", g)
 	}
