@@ -9,6 +9,7 @@ import (
 
 	"rentop/remote"
 	"rentop/remote/demo"
+	"rentop/remote/needtest"
 	"rentop/remote/provider"
 	"rentop/session/config"
 )
@@ -24,6 +25,7 @@ func (yes) Ask(_ context.Context, q remote.Question) (remote.Answer, error) {
 // and whose job is real, has a receipt when the command has ended.
 func TestWatchedJob(t *testing.T) {
 	t.Parallel()
+	needtest.Program(t, "tmux")
 	rented, err := demo.Start(context.Background(), demo.Options{Clock: time.Now})
 	if err != nil {
 		t.Fatal(err)
