@@ -3,7 +3,7 @@ package provider
 // Alibaba Cloud ECS 2014-05-26, https://www.alibabacloud.com/help/en/ecs/developer-reference/,
 // with the V3 signature of sign_acs3.go. A stop asks for StopCharging, which is
 // silently ignored where it is not supported: what became of it is StoppedMode.
-// What a stopped instance leaves is in alibaba_left.go.
+// What an instance leaves is in alibaba_left.go.
 
 import (
 	"context"

@@ -28,6 +28,17 @@ type awsImage struct {
 	} `xml:"blockDeviceMapping>item"`
 }
 
+// snapshots are those that hold the image's disks.
+func (im awsImage) snapshots() []string {
+	var ids []string
+	for _, d := range im.Disks {
+		if d.Snapshot != "" {
+			ids = append(ids, d.Snapshot)
+		}
+	}
+	return ids
+}
+
 func (e ec2) images(ctx context.Context, region string, in ...string) ([]awsImage, error) {
 	return awsList[awsImage](ctx, e, region, "DescribeImages", "imagesSet", in...)
 }
@@ -84,17 +95,37 @@ func (e ec2) snapshotState(ctx context.Context, id string) (SnapshotState, error
 	if len(found) != 1 || found[0].ID != own {
 		return SnapshotState{}, errAbsent
 	}
-	disks := 0
-	for _, d := range found[0].Disks {
-		if d.Snapshot != "" {
-			disks++
+	im := found[0]
+	disks := len(im.snapshots())
+	s := SnapshotState{Ready: im.State == "available" && disks > 0, Failed: im.State != "available" && im.State != "pending", Detail: text(strings.TrimSpace(im.State + " " + im.Why))}
+	switch {
+	case im.State == "available" && disks == 0:
+		s.Failed, s.Detail = true, "available, and without the snapshot of any disk"
+	case im.State == "pending" && disks > 0:
+		var list []string
+		for i, snapshot := range im.snapshots() {
+			list = append(list, fmt.Sprintf("SnapshotId.%d", i+1), snapshot)
+		}
+		if made, err := e.snapshots(ctx, region, list...); err == nil { // how far it is is no part of the proof
+			var done []string
+			for _, m := range made {
+				done = append(done, m.Progress)
+			}
+			s.Detail = text("pending " + strings.Join(done, ", "))
 		}
 	}
-	s := SnapshotState{Ready: found[0].State == "available" && disks > 0, Failed: found[0].State != "available" && found[0].State != "pending", Detail: text(strings.TrimSpace(found[0].State + " " + found[0].Why))}
-	if found[0].State == "available" && disks == 0 {
-		s.Failed, s.Detail = true, "available, and without the snapshot of any disk"
-	}
-	return s, nil
+	return s, ctx.Err()
+}
+
+type awsSnapshot struct {
+	ID       string   `xml:"snapshotId"`
+	Size     int64    `xml:"volumeSize"`
+	Progress string   `xml:"progress"`
+	Tags     []awsTag `xml:"tagSet>item"`
+}
+
+func (e ec2) snapshots(ctx context.Context, region string, in ...string) ([]awsSnapshot, error) {
+	return awsList[awsSnapshot](ctx, e, region, "DescribeSnapshots", "snapshotSet", in...)
 }
 
 type awsVolume struct {
@@ -109,7 +140,8 @@ type awsVolume struct {
 }
 
 // leftovers are volumes (all of a stopped instance, else those that outlive it),
-// Elastic IPs and images; once it is gone, volumes and addresses that nothing has.
+// Elastic IPs, images, and other snapshots of its volumes; once it is gone, volumes
+// and addresses that nothing has, and its images.
 func (e ec2) leftovers(ctx context.Context, in Instance, after State) ([]Leftover, error) {
 	region, own := placed(in.ID)
 	gone := in.Status.State == Gone
@@ -164,6 +196,7 @@ func (e ec2) leftovers(ctx context.Context, in Instance, after State) ([]Leftove
 	if err != nil {
 		return nil, err
 	}
+	told := map[string]bool{} // an image's snapshots go with it
 	for _, im := range images {
 		if strings.HasSuffix(im.Name, "-"+own) {
 			var size int64
@@ -171,6 +204,25 @@ func (e ec2) leftovers(ctx context.Context, in Instance, after State) ([]Leftove
 				size += d.Size
 			}
 			add("image", im.ID, im.Name, "", fmt.Sprintf("the snapshots of %d GB of disks; deregister it and delete them", size))
+		}
+		for _, id := range im.snapshots() {
+			told[id] = true
+		}
+	}
+	if gone || len(volumes) == 0 {
+		return list, nil
+	}
+	of := []string{"Owner.1", "self", "Filter.1.Name", "volume-id"}
+	for i, v := range volumes {
+		of = append(of, fmt.Sprintf("Filter.1.Value.%d", i+1), v.ID)
+	}
+	snapshots, err := e.snapshots(ctx, region, of...)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range snapshots {
+		if !told[s.ID] {
+			add("snapshot", s.ID, awsName(s.Tags), "", fmt.Sprintf("of a volume of %d GB; what it holds is charged", s.Size))
 		}
 	}
 	return list, nil

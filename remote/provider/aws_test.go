@@ -116,6 +116,11 @@ func awsDialect() *dialect {
 		case "DescribeAddresses":
 			_, own, _ := strings.Cut(d.ids[0], "/")
 			answer(`<addressesSet><item><publicIp>3.3.3.3</publicIp><allocationId>eipalloc-1</allocationId><associationId>a-1</associationId><instanceId>` + own + `</instanceId></item><item><publicIp>4.4.4.4</publicIp><allocationId>eipalloc-2</allocationId></item></addressesSet>`)
+		case "DescribeSnapshots":
+			if !q.Has("SnapshotId.1") && q.Get("Filter.1.Value.2") != "vol-data" {
+				s.t.Errorf("snapshots of %v", q)
+			}
+			answer(`<snapshotSet><item><snapshotId>snap-1</snapshotId><volumeSize>100</volumeSize><progress>40%</progress></item><item><snapshotId>snap-2</snapshotId><volumeSize>500</volumeSize><progress>7%</progress></item></snapshotSet>`)
 		case "CreateImage":
 			if q.Get("NoReboot") != "true" {
 				s.t.Error("an image that reboots the instance")
@@ -165,12 +170,14 @@ func TestAWSFaults(t *testing.T)   { t.Parallel(); chaos(t, awsDialect()) }
 func TestAWSLeavesVolumesAndAddresses(t *testing.T) {
 	s := newStandIn(t, awsDialect())
 	p := s.inMemory()
+	_, own, _ := strings.Cut(s.d.ids[0], "/")
+	s.images["ami-9"] = &image{"ami-9", "before-" + own, s.d.ids[0]} // of snap-1
 	for _, c := range []struct {
 		after provider.State
 		want  []string
 	}{
-		{provider.Gone, []string{"volume us-east-1/vol-data ", "ip us-east-1/eipalloc-1 3.65"}},
-		{provider.Stopped, []string{"disk us-east-1/vol-root ", "volume us-east-1/vol-data ", "ip us-east-1/eipalloc-1 3.65"}},
+		{provider.Gone, []string{"volume us-east-1/vol-data ", "ip us-east-1/eipalloc-1 3.65", "image us-east-1/ami-9 ", "snapshot us-east-1/snap-2 "}},
+		{provider.Stopped, []string{"disk us-east-1/vol-root ", "volume us-east-1/vol-data ", "ip us-east-1/eipalloc-1 3.65", "image us-east-1/ami-9 ", "snapshot us-east-1/snap-2 "}},
 	} {
 		if got := leftOf(t, p, s.d.ids[0], c.after); !slices.Equal(got, c.want) {
 			t.Errorf("after %s: %q, want %q", c.after, got, c.want)
@@ -179,7 +186,7 @@ func TestAWSLeavesVolumesAndAddresses(t *testing.T) {
 	if err := p.Destroy(t.Context(), s.d.ids[0]); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := leftOf(t, p, s.d.ids[0], provider.Gone), []string{"volume us-east-1/vol-data ", "ip us-east-1/eipalloc-2 3.65"}; !slices.Equal(got, want) {
+	if got, want := leftOf(t, p, s.d.ids[0], provider.Gone), []string{"volume us-east-1/vol-data ", "ip us-east-1/eipalloc-2 3.65", "image us-east-1/ami-9 "}; !slices.Equal(got, want) {
 		t.Errorf("gone: %q, want %q", got, want)
 	}
 }
@@ -278,15 +285,18 @@ func TestAWSImageIsProven(t *testing.T) {
 	for _, c := range []struct {
 		image string
 		ready bool
+		fails bool
+		says  string
 	}{
-		{"<imageState>available</imageState>" + disk, true},
-		{"<imageState>available</imageState>", false},
-		{"<imageState>pending</imageState>" + disk, false},
-		{"<imageState>failed</imageState>" + disk, false},
-		{disk, false},
+		{"<imageState>available</imageState>" + disk, true, false, "available"},
+		{"<imageState>available</imageState>", false, true, "without the snapshot"},
+		{"<imageState>pending</imageState>" + disk, false, false, "pending 40%, 7%"},
+		{"<imageState>pending</imageState>", false, false, "pending"},
+		{"<imageState>failed</imageState><stateReason><message>no disk</message></stateReason>" + disk, false, true, "failed no disk"},
+		{disk, false, true, ""},
 	} {
 		image = c.image
-		if st, err := p.SnapshotState(t.Context(), "us-east-1/ami-1"); err != nil || st.Ready != c.ready {
+		if st, err := p.SnapshotState(t.Context(), "us-east-1/ami-1"); err != nil || st.Ready != c.ready || st.Failed != c.fails || !strings.Contains(st.Detail, c.says) {
 			t.Errorf("%s: %+v, %v", c.image, st, err)
 		}
 	}
