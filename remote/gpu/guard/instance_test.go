@@ -139,14 +139,14 @@ func TestAlone(t *testing.T) {
 		util string
 	}{
 		"idle":     {guard.Rule{Kind: guard.Idle, Seconds: 4, Below: 5}, "0"},
-		"budget":   {guard.Rule{Kind: guard.Budget, Limit: "1", Spent: "0.99", PerHour: "9", Currency: "CNY"}, ""}, // 4 s
-		"deadline": {guard.Rule{Kind: guard.At, Seconds: 4}, ""},
+		"budget":   {guard.Rule{Kind: guard.Budget, Limit: "1", Spent: "0.98", PerHour: "9", Currency: "CNY"}, ""}, // 8 s
+		"deadline": {guard.Rule{Kind: guard.At, Seconds: 8}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := start(t, c.util)
 			r := b.arm(guard.Spec{Rules: []guard.Rule{c.rule}, Save: "echo kept >saved", SaveSeconds: 10, Then: `[ -f saved ] && echo "$RENTOP_GUARD" >>stopped`})
-			if !r.Armed() || len(r.State.Rules) != 1 || r.State.Rules[0].Left == nil || *r.State.Rules[0].Left > 4 {
+			if !r.Armed() || len(r.State.Rules) != 1 || r.State.Rules[0].Left == nil || *r.State.Rules[0].Left > 8 {
 				t.Fatalf("not armed: alive %v, %+v", r.Alive, r.State)
 			}
 			b.conn.Close()
