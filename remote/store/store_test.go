@@ -220,25 +220,19 @@ func (s silentSums) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestExpiredURLIsSignedAnew(t *testing.T) {
 	t.Parallel()
 	c, _ := bucket(t, "", Options{})
-	_, list := there(t, map[string]int{"big": 11 << 20})
-	slow := slowRunner{remote.Local{}, c}
-	c.valid = time.Second
-	out := save(t, c, slow, list)
-	if out["big"].Err != nil {
-		t.Error(out["big"].Err)
+	_, list := there(t, map[string]int{"f": 70_000})
+	c.valid, c.hands = 2*time.Second, 1
+	if out := save(t, c, slowStart{remote.Local{}}, list); out["f"].Err != nil {
+		t.Error(out["f"].Err)
 	}
 }
 
-// slowRunner holds back what goes to the first worker until its URL has expired.
-type slowRunner struct {
-	remote.Runner
-	c *Client
-}
+// slowStart begins a worker so late that the first URL for it has expired.
+type slowStart struct{ remote.Runner }
 
-func (s slowRunner) Run(ctx context.Context, cmd remote.Cmd) error {
+func (s slowStart) Run(ctx context.Context, cmd remote.Cmd) error {
 	if cmd.Script == curlScript {
-		time.Sleep(2100 * time.Millisecond)
-		s.c.valid = time.Minute
+		time.Sleep(3100 * time.Millisecond)
 	}
 	return s.Runner.Run(ctx, cmd)
 }
