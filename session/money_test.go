@@ -35,8 +35,8 @@ const taped = box + "tags = [\"paper\", \"x\"]\nbudget = \"100\"\ndisk = { gb = 
 
 func TestReview(t *testing.T) {
 	t.Parallel()
-	now := noon.Add(10 * time.Hour)
-	f := offline(t, &now, taped)
+	now := handAt(noon.Add(10 * time.Hour))
+	f := offline(t, now, taped)
 	s := session(t, f, "box")
 	rental(t, s, noon)
 	r, err := f.Review(t.Context(), "box")
@@ -92,8 +92,8 @@ func TestSavings(t *testing.T) {
 			write(t, s, hours(0), ledger.Observed, ledger.Observation{State: "running", StartedAt: hours(0)})
 		}, SaveNothing, "0.00"},
 	} {
-		now := hours(100)
-		f := offline(t, &now, tt.config)
+		now := handAt(hours(100))
+		f := offline(t, now, tt.config)
 		tt.events(t, session(t, f, "box"))
 		r, err := f.Review(t.Context(), "box")
 		if err != nil || r.Saving.What != tt.want || r.Saving.Amount.String() != tt.amount {
@@ -104,18 +104,18 @@ func TestSavings(t *testing.T) {
 
 func TestSpending(t *testing.T) {
 	t.Parallel()
-	now := noon.Add(10 * time.Hour)
-	f := offline(t, &now, taped)
+	now := handAt(noon.Add(10 * time.Hour))
+	f := offline(t, now, taped)
 	s := session(t, f, "box")
 	rental(t, s, noon)
 	if err := s.remember(t.Context(), "pull", "a", "b", moved{wire: 4e9}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, s, now.Add(-time.Hour), ledger.LeftBehind, ledger.LeftData{Items: []ledger.LeftItem{{Kind: "ip", ID: "i", PerMonth: "73", Currency: "CNY"}}})
+	write(t, s, now.now().Add(-time.Hour), ledger.LeftBehind, ledger.LeftData{Items: []ledger.LeftItem{{Kind: "ip", ID: "i", PerMonth: "73", Currency: "CNY"}}})
 	if err := f.RecordCharge(t.Context(), "box", ledger.ChargeData{From: noon, To: noon.Add(6 * time.Hour), Amount: "50", Currency: "CNY"}, "user"); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(time.Second) // what was written just now is before it
+	now.add(time.Second) // what was written just now is before it
 	sp, err := f.Spending(t.Context(), time.Time{})
 	if err != nil {
 		t.Fatal(err)
@@ -155,16 +155,16 @@ func (l *leftTeller) Leftovers(context.Context, string, provider.State) ([]provi
 
 func TestLeftoversAreAskedAgain(t *testing.T) {
 	t.Parallel()
-	now := noon
-	f := offline(t, &now, "[instance.box]\nprovider = \"runpod\"\nid = \"pod1\"\n")
+	now := handAt(noon)
+	f := offline(t, now, "[instance.box]\nprovider = \"runpod\"\nid = \"pod1\"\n")
 	s := session(t, f, "box")
 	p := &leftTeller{left: []provider.Leftover{{Kind: "volume", ID: "v", PerMonth: "7.30", Currency: "USD"}}}
 	f.opt.Providers = map[string]provider.Provider{"runpod": p}
-	write(t, s, now, ledger.Observed, ledger.Observation{State: "gone"})
+	write(t, s, now.now(), ledger.Observed, ledger.Observation{State: "gone"})
 	if err := f.recordLeft(t.Context(), s.uid, p, "pod1"); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(100 * time.Hour)
+	now.add(100 * time.Hour)
 	p.err = provider.ErrUnsupported
 	if n, err := f.RescanLeftovers(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d %v", n, err)
@@ -173,7 +173,7 @@ func TestLeftoversAreAskedAgain(t *testing.T) {
 	if n, err := f.RescanLeftovers(t.Context()); n != 1 || err != nil {
 		t.Errorf("%d %v", n, err)
 	}
-	now = now.Add(100 * time.Hour)
+	now.add(100 * time.Hour)
 	if n, err := f.RescanLeftovers(t.Context()); n != 0 || err != nil {
 		t.Errorf("nothing is left, and %d were asked: %v", n, err)
 	}
@@ -185,13 +185,13 @@ func TestLeftoversAreAskedAgain(t *testing.T) {
 
 func TestEstimateJob(t *testing.T) {
 	t.Parallel()
-	now := noon
-	f := offline(t, &now, box+strings.Replace(box, "box", "other", 1))
+	now := handAt(noon)
+	f := offline(t, now, box+strings.Replace(box, "box", "other", 1))
 	s, o := session(t, f, "box"), session(t, f, "other")
 	ended := func(s *Session, command string, took time.Duration, code int) {
 		t.Helper()
-		now = now.Add(time.Hour)
-		write(t, s, now, ledger.JobEnded, tmux.Job{ID: now.String(), Command: command, State: tmux.Done, ExitCode: &code, StartedAt: now.Add(-took), EndedAt: now})
+		now.add(time.Hour)
+		write(t, s, now.now(), ledger.JobEnded, tmux.Job{ID: now.now().String(), Command: command, State: tmux.Done, ExitCode: &code, StartedAt: now.now().Add(-took), EndedAt: now.now()})
 	}
 	ask := func(command string) JobEstimate {
 		t.Helper()
@@ -212,7 +212,7 @@ func TestEstimateJob(t *testing.T) {
 	} else if got := e.Text().String(); got != "the only run of a command like it took 3 h 0 min (on other GPUs); here about ¥24.00" {
 		t.Error(got)
 	}
-	write(t, s, now, ledger.Hardware, ledger.HardwareData{GPUs: []string{"A100"}})
+	write(t, s, now.now(), ledger.Hardware, ledger.HardwareData{GPUs: []string{"A100"}})
 	for _, h := range []time.Duration{2 * time.Hour, time.Hour, 90 * time.Minute} {
 		ended(s, "python  train.py --lr 1", h, 0)
 	}

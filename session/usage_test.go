@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	stdsync "sync"
 	"testing"
 	"time"
 
@@ -15,15 +16,37 @@ import (
 	"rentop/session/ledger"
 )
 
+// hand is a clock that a test sets, while a session looks at it.
+type hand struct {
+	mu stdsync.Mutex
+	at time.Time
+}
+
+func handAt(t time.Time) *hand { return &hand{at: t} }
+
+func (h *hand) now() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at
+}
+
+func (h *hand) set(t time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at = t
+}
+
+func (h *hand) add(d time.Duration) { h.set(h.now().Add(d)) }
+
 // offline is a fleet of what a config says, which is never connected, at a time that
 // the test sets.
-func offline(t *testing.T, now *time.Time, config string) *Fleet {
+func offline(t *testing.T, now *hand, config string) *Fleet {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(t.Context(), Options{Dirs: Dirs{Config: dir, State: filepath.Join(dir, "s")}, Secrets: noKeyring{}, Now: func() time.Time { return *now }})
+	f, err := Open(t.Context(), Options{Dirs: Dirs{Config: dir, State: filepath.Join(dir, "s")}, Secrets: noKeyring{}, Now: now.now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,20 +73,20 @@ func shot(at time.Time, util float64) *gpu.Sample {
 // TestReceiptOfAJob: it is heard of late at both ends, and is charged what is its own.
 func TestReceiptOfAJob(t *testing.T) {
 	t.Parallel()
-	now := noon
-	f := offline(t, &now, box)
+	now := handAt(noon)
+	f := offline(t, now, box)
 	s := session(t, f, "box")
-	write(t, s, now, ledger.Observed, ledger.Observation{State: "running", StartedAt: now})
+	write(t, s, now.now(), ledger.Observed, ledger.Observation{State: "running", StartedAt: now.now()})
 	begin, end := noon.Add(10*time.Second), noon.Add(10*time.Second+10*time.Minute)
 	job := tmux.Job{ID: "train-1", Name: "train", Command: "python train.py", State: tmux.Running, StartedAt: begin}
 	write(t, s, begin, ledger.JobStarted, job)
 	for i := range 640 {
-		now = noon.Add(time.Duration(i) * time.Second)
+		now.set(noon.Add(time.Duration(i) * time.Second))
 		util := 0.0
-		if !now.Before(begin) && now.Before(end.Add(time.Second)) {
+		if !now.now().Before(begin) && now.now().Before(end.Add(time.Second)) {
 			util = 80
 		}
-		s.usage.add(shot(now, util))
+		s.usage.add(shot(now.now(), util))
 		if i == 20 {
 			s.usage.follow([]tmux.Job{job})
 		}
@@ -96,8 +119,8 @@ func TestReceiptOfAJob(t *testing.T) {
 // TestGuardPast: a guard's points, told by how long ago they were, fill a gap by our clock.
 func TestGuardPast(t *testing.T) {
 	t.Parallel()
-	now := noon.Add(time.Hour)
-	f := offline(t, &now, box)
+	now := handAt(noon.Add(time.Hour))
+	f := offline(t, now, box)
 	s := session(t, f, "box")
 	write(t, s, noon, ledger.Observed, ledger.Observation{State: "running", StartedAt: noon})
 	job := tmux.Job{ID: "night", Name: "night", State: tmux.Done, StartedAt: noon, EndedAt: noon.Add(30 * time.Minute)}
@@ -111,7 +134,7 @@ func TestGuardPast(t *testing.T) {
 		}
 		points = append(points, guard.Past{Ago: ago, Sample: *shot(time.Time{}, util)})
 	}
-	if err := s.MergeUsage(t.Context(), pastOf(points, now), noon, now); err != nil {
+	if err := s.MergeUsage(t.Context(), pastOf(points, now.now()), noon, now.now()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := s.Receipts(t.Context(), []tmux.Job{job})
@@ -127,14 +150,14 @@ func TestGuardPast(t *testing.T) {
 // TestUsageAtTheEnd: where a connection ends, a job's newest seconds are not lost.
 func TestUsageAtTheEnd(t *testing.T) {
 	t.Parallel()
-	now := noon
-	f := offline(t, &now, box)
+	now := handAt(noon)
+	f := offline(t, now, box)
 	s := session(t, f, "box")
 	job := tmux.Job{ID: "j", Name: "j", State: tmux.Running, StartedAt: noon}
 	s.usage.follow([]tmux.Job{job})
 	for i := range 31 {
-		now = noon.Add(time.Duration(i) * time.Second)
-		s.usage.add(shot(now, 50))
+		now.set(noon.Add(time.Duration(i) * time.Second))
+		s.usage.add(shot(now.now(), 50))
 	}
 	s.endUsage(t.Context())
 	got, err := s.Receipts(t.Context(), []tmux.Job{job})
@@ -157,17 +180,17 @@ func (r *ring) Samples(_ context.Context, from, to time.Time, each func(*sample.
 // TestMergeUsage: what a guard has seen fills the hours that nobody watched, once.
 func TestMergeUsage(t *testing.T) {
 	t.Parallel()
-	now := noon
-	f := offline(t, &now, box)
+	now := handAt(noon)
+	f := offline(t, now, box)
 	s := session(t, f, "box")
-	write(t, s, now, ledger.Observed, ledger.Observation{State: "running", StartedAt: now})
+	write(t, s, now.now(), ledger.Observed, ledger.Observation{State: "running", StartedAt: now.now()})
 	job := tmux.Job{ID: "night", Name: "night", State: tmux.Done, StartedAt: noon, EndedAt: noon.Add(2 * time.Hour)}
 	write(t, s, job.StartedAt, ledger.JobStarted, job)
 	s.usage.follow([]tmux.Job{{ID: "night", State: tmux.Running, StartedAt: noon}})
 	for i := range 1800 {
 		s.usage.add(shot(noon.Add(time.Duration(i)*time.Second), 80))
 	}
-	now = job.EndedAt
+	now.set(job.EndedAt)
 	s.keepUsage(t.Context())
 	write(t, s, job.EndedAt, ledger.JobEnded, job)
 	got, _ := s.Receipts(t.Context(), []tmux.Job{job})
@@ -175,7 +198,7 @@ func TestMergeUsage(t *testing.T) {
 		t.Errorf("before: %+v", r)
 	}
 	past := &ring{}
-	if err := s.MergeUsage(t.Context(), past, noon, now); err != nil {
+	if err := s.MergeUsage(t.Context(), past, noon, now.now()); err != nil {
 		t.Fatal(err)
 	}
 	got, _ = s.Receipts(t.Context(), []tmux.Job{job})
@@ -183,7 +206,7 @@ func TestMergeUsage(t *testing.T) {
 		t.Errorf("after: %+v", r)
 	}
 	asked := len(past.asked)
-	if err := s.MergeUsage(t.Context(), past, noon, now); err != nil || len(past.asked) != asked {
+	if err := s.MergeUsage(t.Context(), past, noon, now.now()); err != nil || len(past.asked) != asked {
 		t.Errorf("asked again: %v %v", past.asked, err)
 	}
 }
