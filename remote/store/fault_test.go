@@ -142,6 +142,36 @@ func mac(key []byte, text string) []byte {
 	return h.Sum(nil)
 }
 
+// fewChannels is a server that allows one worker at a time.
+type fewChannels struct {
+	remote.Runner
+	one chan struct{}
+}
+
+func (f fewChannels) Run(ctx context.Context, cmd remote.Cmd) error {
+	if cmd.Script != curlScript {
+		return f.Runner.Run(ctx, cmd)
+	}
+	select {
+	case f.one <- struct{}{}:
+		defer func() { <-f.one }()
+		return f.Runner.Run(ctx, cmd)
+	default:
+		return &remote.BusyError{Limit: 1}
+	}
+}
+
+func TestFewChannels(t *testing.T) {
+	t.Parallel()
+	c, _ := bucket(t, "", Options{})
+	_, list := there(t, map[string]int{"a": 10, "b": 20, "c": 30, "d": 40, "big": 11 << 20})
+	for rel, one := range save(t, c, fewChannels{remote.Local{}, make(chan struct{}, 1)}, list) {
+		if one.Err != nil {
+			t.Errorf("%s: %v", rel, one.Err)
+		}
+	}
+}
+
 // TestHostileInstance: a URL does for its own part and its own bytes only.
 func TestHostileInstance(t *testing.T) {
 	t.Parallel()

@@ -120,13 +120,15 @@ type pool struct {
 	ctx    context.Context // ends all workers
 	cancel context.CancelFunc
 	idle   chan *worker // nil: not started yet
-	tools  []string     // scripts that may work there, the best first
-	mu     sync.Mutex   // guards tools
 	wg     sync.WaitGroup
+
+	mu    sync.Mutex // guards the fields below
+	tools []string   // scripts that may work there, the best first
+	slots int        // workers that there may be
 }
 
 func newPool(ctx context.Context, r remote.Runner, n int) *pool {
-	p := &pool{r: r, idle: make(chan *worker, n), tools: []string{curlScript, pythonScript}}
+	p := &pool{r: r, idle: make(chan *worker, n), slots: n, tools: []string{curlScript, pythonScript}}
 	p.ctx, p.cancel = context.WithCancel(ctx)
 	for range n {
 		p.idle <- nil
@@ -184,17 +186,14 @@ func (p *pool) start(script string) *worker {
 
 // do has one job done. The error is of the worker, not of the request.
 func (p *pool) do(ctx context.Context, j job) (answer, error) {
-	var w *worker
-	select {
-	case w = <-p.idle:
-	case <-ctx.Done():
-		return answer{}, ctx.Err()
-	}
 	for {
-		p.mu.Lock()
-		script := p.tools[0]
-		p.mu.Unlock()
-		var err error
+		var w *worker
+		select {
+		case w = <-p.idle:
+		case <-ctx.Done():
+			return answer{}, ctx.Err()
+		}
+		script, err := p.tool(), error(nil)
 		if w == nil {
 			w = p.start(script)
 			err = w.ready(ctx)
@@ -207,21 +206,41 @@ func (p *pool) do(ctx context.Context, j job) (answer, error) {
 			}
 		}
 		w.in.Close()
-		w = nil
-		if errors.Is(err, ErrNoTool) {
-			p.mu.Lock()
-			if p.tools[0] == script && len(p.tools) > 1 {
-				p.tools = p.tools[1:]
-			}
-			more := p.tools[0] != script
-			p.mu.Unlock()
-			if more {
-				continue
-			}
+		if p.without(script, err) {
+			continue
 		}
 		p.idle <- nil
 		return answer{}, err
 	}
+}
+
+func (p *pool) tool() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tools[0]
+}
+
+// without says whether a worker's failure leaves a way to go on: with the next
+// program, or with fewer workers where the server allows no more channels.
+func (p *pool) without(script string, err error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var busy *remote.BusyError
+	switch {
+	case errors.Is(err, ErrNoTool):
+		if p.tools[0] == script && len(p.tools) > 1 {
+			p.tools = p.tools[1:]
+		}
+		if p.tools[0] == script {
+			return false
+		}
+		p.idle <- nil
+		return true
+	case errors.As(err, &busy) && p.slots > 1:
+		p.slots--
+		return true
+	}
+	return false
 }
 
 // ready waits for the script to say that its program is there.
