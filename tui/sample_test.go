@@ -170,6 +170,8 @@ func inRelease(phase release.Phase) *session.FleetView {
 	if phase == release.Review {
 		r := v.Sessions[1].Release
 		r.Proof, r.Cost = phrase.Say("proof.gone", "runpod").Then(phrase.Say("proof.detail", "404")), "¥6.10"
+		r.Review = session.Review{GPUs: []string{"A100"}, Ran: 6 * time.Hour, Lay: 4 * time.Hour, Bill: billing.Bill{Compute: cny(4800), Disk: cny(100)},
+			Watched: 0.67, Util: real(22), PerBusy: cny(3556), Idle: 3 * time.Hour, Wasted: cny(2400), Saving: session.Saving{What: session.SaveIdle, Amount: *cny(2400)}}.Lines()
 	}
 	return v
 }
