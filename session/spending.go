@@ -126,6 +126,7 @@ func (f *Fleet) look(ctx context.Context, s *Spending, ex billing.Exchange) erro
 	month := Forecast{From: time.Date(local.Year(), local.Month(), 1, 0, 0, 0, 0, time.Local)}
 	month.To = month.From.AddDate(0, 1, 0)
 	var soFar, byEnd summer
+	told := map[string]bool{} // what is left is named once, also where several instances left it
 	for _, i := range instances {
 		events, err := f.ledger.Events(ctx, ledger.Filter{Instance: i.UID, Kinds: meterAndLeft})
 		if err != nil {
@@ -133,7 +134,13 @@ func (f *Fleet) look(ctx context.Context, s *Spending, ex billing.Exchange) erro
 		}
 		t := ledger.Fold(events, now)
 		x := InstanceSpending{Name: i.Name, UID: i.UID, Gone: !i.Removed.IsZero() || t.State == billing.Gone}
-		x.Left, _ = ledger.Left(events)
+		left, _ := ledger.Left(events)
+		for _, l := range left {
+			if key := l.Kind + "\x00" + l.ID; l.ID == "" || !told[key] {
+				told[key] = true
+				x.Left = append(x.Left, l)
+			}
+		}
 		if in := sessions[i.UID]; in != nil && !x.Gone {
 			x.money(t, in.budget(), now)
 		}

@@ -66,19 +66,20 @@ func (l *Ledger) Extras(ctx context.Context, since, until time.Time, zone *time.
 		byUID[e.Instance] = append(byUID[e.Instance], e)
 	}
 	var rows []Row
+	names := map[string]string{}
 	for _, i := range instances {
 		of := Row{Instance: i.Name, UID: i.UID}
 		got, err := trafficRows(of, byUID[i.UID], since, until, zone)
-		if err == nil {
-			var left []Row
-			left, err = leftRows(of, byUID[i.UID], since, until, zone)
-			got = append(got, left...)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("the costs of %s: %w", i.Name, err)
 		}
-		rows = append(rows, got...)
+		rows, names[i.UID] = append(rows, got...), i.Name
 	}
+	left, err := leftRows(names, byUID, since, until, zone)
+	if err != nil {
+		return nil, fmt.Errorf("what was left behind: %w", err)
+	}
+	rows = append(rows, left...)
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Or(a.Day.Compare(b.Day), strings.Compare(a.Instance, b.Instance)) })
 	return rows, nil
 }
@@ -145,30 +146,78 @@ func (r *Row) plus(a billing.Amount) error {
 	return nil
 }
 
-// leftRows gives a row for each day on which something was left, in each currency.
-func leftRows(of Row, events []Event, since, until time.Time, zone *time.Location) ([]Row, error) {
-	var rows []Row
-	lists := leftLists(events)
-	for n, l := range lists {
-		end := until
-		if n+1 < len(lists) && lists[n+1].at.Before(end) {
-			end = lists[n+1].at
-		}
-		for from := latest(l.at, since); from.Before(end); {
-			to := midnight(from, zone, 1)
-			if to.After(end) {
-				to = end
+// leftSpan is one thing left, for a time in which it is counted for one instance.
+type leftSpan struct {
+	uid      string
+	item     LeftItem
+	from, to time.Time
+}
+
+// leftSpans are the spans of all instances until a moment. A provider may name the same
+// volume for each instance that is gone: it is counted once, for the one that was told first.
+func leftSpans(byUID map[string][]Event, until time.Time) []leftSpan {
+	var spans []leftSpan
+	for uid, events := range byUID {
+		lists := leftLists(events)
+		for n, l := range lists {
+			end := until
+			if n+1 < len(lists) && lists[n+1].at.Before(end) {
+				end = lists[n+1].at
 			}
-			for _, currency := range l.currencies() {
-				r := of
-				r.Kind, r.Day, r.From, r.To = RowLeft, midnight(from, zone, 0), from, to
-				r.Amount, r.AtLeast = &billing.Amount{}, &billing.Amount{}
-				if err := r.leave(l.Items, currency); err != nil {
-					return nil, err
-				}
-				rows = append(rows, r)
+			for _, i := range l.Items {
+				spans = append(spans, leftSpan{uid, i, l.at, end})
+			}
+		}
+	}
+	slices.SortFunc(spans, func(a, b leftSpan) int {
+		return cmp.Or(a.from.Compare(b.from), strings.Compare(a.uid, b.uid), strings.Compare(a.item.key(), b.item.key()))
+	})
+	counted := map[string]time.Time{}
+	out := spans[:0]
+	for _, s := range spans {
+		key := s.item.key()
+		if s.item.ID != "" {
+			s.from = latest(s.from, counted[key])
+		}
+		if s.from.Before(s.to) {
+			counted[key] = latest(counted[key], s.to)
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (i LeftItem) key() string { return i.Kind + "\x00" + i.ID + "\x00" + i.Currency }
+
+// leftRows gives a row for each instance and day on which something was left, in each
+// currency.
+func leftRows(names map[string]string, byUID map[string][]Event, since, until time.Time, zone *time.Location) ([]Row, error) {
+	var rows []Row
+	at := map[string]int{}
+	for _, s := range leftSpans(byUID, until) {
+		for from := latest(s.from, since); from.Before(s.to); {
+			to := midnight(from, zone, 1)
+			if to.After(s.to) {
+				to = s.to
+			}
+			day := midnight(from, zone, 0)
+			key := s.uid + day.Format(time.DateOnly) + s.item.Currency
+			n, known := at[key]
+			if !known {
+				n = len(rows)
+				at[key] = n
+				rows = append(rows, Row{Instance: names[s.uid], UID: s.uid, Kind: RowLeft, Day: day, From: from, Amount: &billing.Amount{}, AtLeast: &billing.Amount{}})
+			}
+			rows[n].To = latest(rows[n].To, to)
+			if err := rows[n].leave(s.item, to.Sub(from)); err != nil {
+				return nil, err
 			}
 			from = to
+		}
+	}
+	for n := range rows {
+		if rows[n].Amount == nil {
+			rows[n].Note = join(rows[n].Note, "not known: its price")
 		}
 	}
 	return rows, nil
@@ -192,38 +241,20 @@ func leftLists(events []Event) []leftList {
 	return lists
 }
 
-// currencies of the items, each once; "" stands for those of no known price.
-func (l leftList) currencies() (out []string) {
-	for _, i := range l.Items {
-		if !slices.Contains(out, i.Currency) {
-			out = append(out, i.Currency)
+// leave charges the row with an item for a time.
+func (r *Row) leave(i LeftItem, d time.Duration) error {
+	if name := strings.TrimSpace(i.Kind + " " + i.ID); !strings.Contains(r.Note, name) {
+		if r.Note != "" {
+			r.Note += ", "
 		}
+		r.Note += name
 	}
-	return out
-}
-
-// leave charges the row with the items of one currency.
-func (r *Row) leave(items []LeftItem, currency string) error {
-	var names []string
-	for _, i := range items {
-		if i.Currency != currency {
-			continue
-		}
-		names = append(names, strings.TrimSpace(i.Kind+" "+i.ID))
-		price := i.perHour()
-		if price == nil {
-			r.Amount = nil
-			continue
-		}
-		if err := r.plus(price.Over(r.To.Sub(r.From))); err != nil {
-			return err
-		}
+	price := i.perHour()
+	if price == nil {
+		r.Amount = nil
+		return nil
 	}
-	r.Note = strings.Join(names, ", ")
-	if r.Amount == nil {
-		r.Note = join(r.Note, "not known: its price")
-	}
-	return nil
+	return r.plus(price.Over(d))
 }
 
 func (i LeftItem) perHour() *billing.Amount {

@@ -87,6 +87,24 @@ func TestExtras(t *testing.T) {
 	}
 }
 
+// TestLeftIsCountedOnce: a volume that two gone instances left is one volume.
+func TestLeftIsCountedOnce(t *testing.T) {
+	list := func(h int, ids ...string) Event {
+		d := LeftData{}
+		for _, id := range ids {
+			d.Items = append(d.Items, LeftItem{"volume", id, "730", "USD"})
+		}
+		e := NewEvent(LeftBehind, "", "provider", d)
+		e.At = t0.Add(time.Duration(h) * time.Hour)
+		return e
+	}
+	rows, err := leftRows(map[string]string{"a": "A", "b": "B"}, map[string][]Event{"a": {list(0, "v"), list(4)}, "b": {list(2, "v", "w"), list(6, "w")}},
+		time.Time{}, t0.Add(8*time.Hour), time.UTC)
+	if err != nil || len(rows) != 2 || rows[0].Amount.String() != "$4.00" || rows[1].Amount.String() != "$8.00" { // A: v 0–4; B: v 4–6, w 2–8
+		t.Errorf("%+v %v", rows, err)
+	}
+}
+
 func TestAbout(t *testing.T) {
 	l, uid := one(t, nil)
 	for _, e := range []Event{
@@ -111,7 +129,7 @@ func FuzzExtras(f *testing.F) {
 	f.Fuzz(func(t *testing.T, traffic, left string) {
 		events := []Event{{At: t0, Kind: Transferred, Data: json.RawMessage(traffic)}, {At: t0, Kind: LeftBehind, Data: json.RawMessage(left)}}
 		a, _ := trafficRows(Row{}, events, time.Time{}, t0.Add(time.Hour), time.UTC)
-		b, _ := leftRows(Row{}, events, time.Time{}, t0.Add(time.Hour), time.UTC)
+		b, _ := leftRows(nil, map[string][]Event{"a": events}, time.Time{}, t0.Add(time.Hour), time.UTC)
 		for _, r := range append(a, b...) {
 			if r.AtLeast == nil || r.AtLeast.Sign() < 0 {
 				t.Errorf("%+v", r)
