@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"rentop/remote"
+	"rentop/remote/agent"
+	agentlink "rentop/remote/agent/link"
 	"rentop/remote/store"
 	"rentop/session/config"
 	"rentop/session/phrase"
@@ -21,7 +23,7 @@ import (
 // place is what release.Deps.Place asks for.
 func (s *Session) place(to string) (release.Place, error) {
 	if store.IsURL(to) {
-		c, err := s.f.bucket(to)
+		c, err := s.bucket(to)
 		if err != nil {
 			return nil, err
 		}
@@ -36,16 +38,36 @@ func (s *Session) place(to string) (release.Place, error) {
 }
 
 // bucket opens the place that an s3:// URL names, with the key of this computer.
-func (f *Fleet) bucket(to string) (*store.Client, error) {
-	p, err := f.Config().Place(to)
+func (s *Session) bucket(to string) (*store.Client, error) {
+	p, err := s.f.Config().Place(to)
 	if err != nil {
 		return nil, err
 	}
-	key, err := store.Keys{Secrets: f.opt.Secrets}.Find(p.Bucket)
+	key, err := store.Keys{Secrets: s.f.opt.Secrets}.Find(p.Bucket)
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(p, key, store.Options{Now: f.opt.Now})
+	o := store.Options{Now: s.f.opt.Now}
+	if s.f.Config().Transfer.MayUseAgent() {
+		o.Helper = s.storeHelper
+	}
+	return store.Open(p, key, o)
+}
+
+// storeHelper starts the helper that speaks to storage.
+func (s *Session) storeHelper(ctx context.Context) (agentlink.Link, error) {
+	conn, facts, err := s.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h, err := agent.Open(ctx, conn, facts, "store", agent.Options{Binaries: agent.Store(), MaxStripes: 1})
+	if missing := (*agent.MissingError)(nil); errors.As(err, &missing) {
+		return nil, fmt.Errorf("%w (%w)", store.ErrNoTool, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &helperLink{h.Link(), h}, nil
 }
 
 // SaveBucketKey keeps the key of a bucket in the OS keyring.

@@ -110,6 +110,7 @@ func (b *Binary) program() ([]byte, error) {
 type Binaries struct {
 	gpu   bool // of the program rentop-gpu
 	self  bool // with gpu: this program reads GPUs too
+	store bool // of the program rentop-store
 	once  sync.Once
 	known map[string]*Binary
 	err   error
@@ -119,6 +120,10 @@ type Binaries struct {
 // of rentop-gpu, or this program itself where it was built from source and self
 // says that it can.
 func GPU(self bool) *Binaries { return &Binaries{gpu: true, self: self} }
+
+// Store are this build's helpers that speak to object storage: those of rentop-store,
+// or this program itself where it was built from source.
+func Store() *Binaries { return &Binaries{store: true} }
 
 // NewBinaries are given helpers by GOARCH, in place of this build's.
 func NewBinaries(known map[string]*Binary) *Binaries {
@@ -135,6 +140,9 @@ func (b *Binaries) all() (map[string]*Binary, error) {
 		of := carried
 		if b.gpu {
 			of = carriedGPU
+		}
+		if b.store {
+			of = carriedStore
 		}
 		if b.known, b.err = of(); b.err != nil || b.known != nil || b.gpu && !b.self {
 			return

@@ -33,6 +33,9 @@ func carried() (map[string]*Binary, error) {
 // platform to be built: what this build does not carry is not there.
 func carriedGPU() (map[string]*Binary, error) { return carriedAs("gpu-") }
 
+// carriedStore returns the helpers that speak to object storage.
+func carriedStore() (map[string]*Binary, error) { return carriedAs("store-") }
+
 // carriedAs reads what there is: carried/PREFIX+ARCH.zst, and its program's SHA-256
 // beside it in .sha256.
 func carriedAs(prefix string) (map[string]*Binary, error) {

@@ -7,3 +7,6 @@ func carried() (map[string]*Binary, error) { return nil, nil }
 
 // carriedGPU is nil likewise.
 func carriedGPU() (map[string]*Binary, error) { return nil, nil }
+
+// carriedStore is nil likewise.
+func carriedStore() (map[string]*Binary, error) { return nil, nil }

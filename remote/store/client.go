@@ -17,6 +17,8 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"rentop/remote/agent/link"
 )
 
 // Options of Open. The zero value is the real world.
@@ -24,6 +26,9 @@ type Options struct {
 	Transport http.RoundTripper // nil: ours, closed by Close
 	Now       func() time.Time  // nil: time.Now
 	Sleep     func(context.Context, time.Duration) error
+	// Helper starts the service of package hand on the instance, where neither curl nor
+	// python3 is; nil: there is none.
+	Helper func(context.Context) (link.Link, error)
 }
 
 // Client speaks to one place. It may be used from several goroutines.
@@ -39,6 +44,7 @@ type Client struct {
 	part   func(size int64) int64
 	valid  time.Duration
 	hands  int // workers on the instance
+	helper func(context.Context) (link.Link, error)
 }
 
 // Open checks a place and a key. Nothing is asked yet.
@@ -46,7 +52,7 @@ func Open(p Place, k Key, o Options) (*Client, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	c := &Client{place: p, now: o.Now, sleep: o.Sleep, part: partSize, valid: validFor, hands: workers}
+	c := &Client{place: p, now: o.Now, sleep: o.Sleep, part: partSize, valid: validFor, hands: workers, helper: o.Helper}
 	if c.now == nil {
 		c.now = time.Now
 	}

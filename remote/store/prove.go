@@ -48,7 +48,7 @@ func (c *Client) Prove(ctx context.Context, r remote.Runner, files []File, progr
 	if err != nil {
 		return nil, err
 	}
-	p := newPool(ctx, r, c.hands)
+	p := newPool(ctx, r, c.hands, c.helper)
 	defer p.close()
 	out := make([]Proof, len(files))
 	g, gctx := errgroup.WithContext(ctx)

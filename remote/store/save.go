@@ -76,7 +76,7 @@ func (c *Client) Save(ctx context.Context, r remote.Runner, files []File, s Savi
 	if err != nil {
 		return err
 	}
-	p := newPool(ctx, r, c.hands)
+	p := newPool(ctx, r, c.hands, c.helper)
 	defer p.close()
 	done := make(chan Saved)
 	over, end := context.WithCancelCause(ctx)

@@ -290,7 +290,7 @@ func TestWrongChecksum(t *testing.T) {
 	t.Parallel()
 	c, s := bucket(t, "", Options{})
 	_, list := there(t, map[string]int{"big": 11 << 20})
-	p := newPool(t.Context(), remote.Local{}, 1)
+	p := newPool(t.Context(), remote.Local{}, 1, nil)
 	defer p.close()
 	all, err := c.readSums(t.Context(), remote.Local{}, list, nil)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"rentop/remote"
+	"rentop/remote/agent/link"
 )
 
 // job is one request: to put n bytes of a file from at on, or, without a file, to
@@ -112,7 +113,7 @@ while True:
 `
 
 // ErrNoTool says that nothing on the instance can make an HTTPS request.
-var ErrNoTool = errors.New("neither curl nor python3 is on the instance, and one of them must carry the bytes: apt-get install -y curl")
+var ErrNoTool = errors.New("neither curl nor python3 is on the instance, nor can rentop's helper be had there, and one of them must carry the bytes: apt-get install -y curl")
 
 // pool hands jobs to workers.
 type pool struct {
@@ -120,15 +121,25 @@ type pool struct {
 	ctx    context.Context // ends all workers
 	cancel context.CancelFunc
 	idle   chan *worker // nil: not started yet
+	helper func(context.Context) (link.Link, error)
 	wg     sync.WaitGroup
 
 	mu    sync.Mutex // guards the fields below
-	tools []string   // scripts that may work there, the best first
+	tools []tool     // what may work there, the best first
 	slots int        // workers that there may be
 }
 
-func newPool(ctx context.Context, r remote.Runner, n int) *pool {
-	p := &pool{r: r, idle: make(chan *worker, n), slots: n, tools: []string{curlScript, pythonScript}}
+// tool makes workers: by a script, or the helper where that is "".
+type tool struct {
+	name   string
+	script string
+}
+
+func newPool(ctx context.Context, r remote.Runner, n int, helper func(context.Context) (link.Link, error)) *pool {
+	p := &pool{r: r, idle: make(chan *worker, n), slots: n, helper: helper, tools: []tool{{"curl", curlScript}, {"python3", pythonScript}}}
+	if helper != nil {
+		p.tools = append(p.tools, tool{name: "helper"})
+	}
 	p.ctx, p.cancel = context.WithCancel(ctx)
 	for range n {
 		p.idle <- nil
@@ -142,7 +153,7 @@ func (p *pool) close() {
 		select {
 		case w := <-p.idle:
 			if w != nil {
-				w.in.Close()
+				w.close()
 			}
 		default:
 		}
@@ -152,6 +163,7 @@ func (p *pool) close() {
 }
 
 type worker struct {
+	far   link.Link // of the helper; nil where a script does the work
 	in    *io.PipeWriter
 	lines chan string
 	ended chan struct{}
@@ -193,10 +205,15 @@ func (p *pool) do(ctx context.Context, j job) (answer, error) {
 		case <-ctx.Done():
 			return answer{}, ctx.Err()
 		}
-		script, err := p.tool(), error(nil)
-		if w == nil {
-			w = p.start(script)
+		with, err := p.tool(), error(nil)
+		switch {
+		case w != nil:
+		case with.script != "":
+			w = p.start(with.script)
 			err = w.ready(ctx)
+		default:
+			w = &worker{}
+			w.far, err = p.helper(ctx)
 		}
 		if err == nil {
 			var a answer
@@ -205,8 +222,8 @@ func (p *pool) do(ctx context.Context, j job) (answer, error) {
 				return a, nil
 			}
 		}
-		w.in.Close()
-		if p.without(script, err) {
+		w.close()
+		if p.without(with, err) {
 			continue
 		}
 		p.idle <- nil
@@ -214,7 +231,7 @@ func (p *pool) do(ctx context.Context, j job) (answer, error) {
 	}
 }
 
-func (p *pool) tool() string {
+func (p *pool) tool() tool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tools[0]
@@ -222,16 +239,16 @@ func (p *pool) tool() string {
 
 // without says whether a worker's failure leaves a way to go on: with the next
 // program, or with fewer workers where the server allows no more channels.
-func (p *pool) without(script string, err error) bool {
+func (p *pool) without(with tool, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var busy *remote.BusyError
 	switch {
 	case errors.Is(err, ErrNoTool):
-		if p.tools[0] == script && len(p.tools) > 1 {
+		if p.tools[0] == with && len(p.tools) > 1 {
 			p.tools = p.tools[1:]
 		}
-		if p.tools[0] == script {
+		if p.tools[0] == with {
 			return false
 		}
 		p.idle <- nil
@@ -261,7 +278,19 @@ func (w *worker) ready(ctx context.Context) error {
 	}
 }
 
+func (w *worker) close() {
+	switch {
+	case w.far != nil:
+		w.far.Close()
+	case w.in != nil:
+		w.in.Close()
+	}
+}
+
 func (w *worker) do(ctx context.Context, j job) (answer, error) {
+	if w.far != nil {
+		return askHelper(ctx, w.far, j)
+	}
 	w.n++
 	id := strconv.Itoa(w.n)
 	if _, err := io.WriteString(w.in, j.record(id)); err != nil {

@@ -1,9 +1,12 @@
 package command
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"rentop/remote/agent/rentop-agent/services"
+	"rentop/remote/store/hand"
 )
 
 // agentCommand is rentop as its own helper on an instance, when it was built from
@@ -16,7 +19,13 @@ func (a *app) agentCommand() *cobra.Command {
 		DisableFlagParsing: true,
 		Args:               cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if code := services.Main(cmd.Context(), []string{"agent"}, args); code != 0 {
+			code := 0
+			if slices.Equal(args, []string{"serve", "store"}) { // rentop-store's, to a release
+				code = hand.Main(cmd.Context(), args)
+			} else {
+				code = services.Main(cmd.Context(), []string{"agent"}, args)
+			}
+			if code != 0 {
 				return exitWith(code)
 			}
 			return nil

@@ -14,40 +14,54 @@ import (
 	"rentop/remote/needtest"
 )
 
-var built struct {
+// build is one program, built once in a test program.
+type build struct {
 	once sync.Once
 	bin  *agent.Binary
 	err  error
 	out  []byte
 }
 
+var helper, store build
+
 // Binaries returns the helper of this source, built once in a test program. It
 // skips the test where the helper does not run here.
 func Binaries(t testing.TB) *agent.Binaries {
 	t.Helper()
+	return helper.binaries(t, "rentop-agent")
+}
+
+// Store is Binaries of the helper that speaks to object storage.
+func Store(t testing.TB) *agent.Binaries {
+	t.Helper()
+	return store.binaries(t, "rentop-store")
+}
+
+func (b *build) binaries(t testing.TB, program string) *agent.Binaries {
+	t.Helper()
 	needtest.That(t, runtime.GOOS == "linux", "Linux, which the helper runs on")
-	built.once.Do(func() {
+	b.once.Do(func() {
 		dir, err := os.MkdirTemp("", "agenttest")
 		if err != nil {
-			built.err = err
+			b.err = err
 			return
 		}
 		defer os.RemoveAll(dir) // read into memory below
-		name := filepath.Join(dir, "rentop-agent")
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", name, "rentop/remote/agent/rentop-agent")
+		name := filepath.Join(dir, program)
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", name, "rentop/remote/agent/"+program)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if built.out, built.err = cmd.CombinedOutput(); built.err != nil {
+		if b.out, b.err = cmd.CombinedOutput(); b.err != nil {
 			return
 		}
-		program, err := os.ReadFile(name)
+		text, err := os.ReadFile(name)
 		if err != nil {
-			built.err = err
+			b.err = err
 			return
 		}
-		built.bin = agent.FromBytes(program)
+		b.bin = agent.FromBytes(text)
 	})
-	if built.err != nil {
-		t.Fatalf("build the helper: %v\n%s", built.err, built.out)
+	if b.err != nil {
+		t.Fatalf("build %s: %v\n%s", program, b.err, b.out)
 	}
-	return agent.NewBinaries(map[string]*agent.Binary{runtime.GOARCH: built.bin})
+	return agent.NewBinaries(map[string]*agent.Binary{runtime.GOARCH: b.bin})
 }
