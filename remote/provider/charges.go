@@ -5,7 +5,9 @@ package provider
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"net/url"
 	"time"
@@ -64,8 +66,54 @@ func (r runPod) charges(ctx context.Context, id string, from, to time.Time) (Cha
 	}
 	sum := amount(got.Metadata.Totals.Total)
 	if sum == nil || sum.Sign() < 0 {
-		return Charge{}, fmt.Errorf("its answer holds no total")
+		return Charge{}, errors.New("its answer holds no total")
 	}
 	c.Amount = decimal(sum)
 	return c, nil
+}
+
+// charges of a contract are by days of UTC at Vast.
+func (v vast) charges(ctx context.Context, id string, from, to time.Time) (Charge, error) {
+	const day = 24 * time.Hour
+	c := Charge{From: from.UTC().Truncate(day), To: to.UTC().Truncate(day), Currency: "USD"}
+	if c.To.Before(to) {
+		c.To = c.To.Add(day)
+	}
+	query := url.Values{"limit": {"500"}, "select_filters": {fmt.Sprintf(`{"day":{"gte":%d,"lte":%d},"type":{"in":["instance"]}}`, c.From.Unix(), c.To.Unix()-1)}}
+	sum, found := new(big.Rat), false
+	for range maxPages {
+		var page struct {
+			Success *bool   `json:"success"`
+			Next    *string `json:"next_token"`
+			Results *[]struct {
+				Source string      `json:"source"`
+				Amount json.Number `json:"amount"`
+			} `json:"results"`
+		}
+		if err := v.do(ctx, call{method: http.MethodGet, path: "/api/v0/charges", query: query}, &page); err != nil {
+			return Charge{}, err
+		}
+		if page.Results == nil || page.Success != nil && !*page.Success {
+			return Charge{}, errNoList
+		}
+		for _, one := range *page.Results {
+			if one.Source != "instance-"+id {
+				continue
+			}
+			a := amount(one.Amount)
+			if a == nil || a.Sign() < 0 {
+				return Charge{}, errors.New("a charge in its answer is no amount")
+			}
+			sum, found = sum.Add(sum, a), true
+		}
+		if page.Next == nil || *page.Next == "" {
+			if !found {
+				return Charge{}, errors.New("its list of charges does not name the instance")
+			}
+			c.Amount = decimal(sum)
+			return c, nil
+		}
+		query.Set("after_token", *page.Next)
+	}
+	return Charge{}, errManyPages
 }

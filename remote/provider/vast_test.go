@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"rentop/remote/provider"
 )
@@ -25,6 +26,15 @@ func vastDialect() *dialect {
 	d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte) {
 		id := seg(r, 3)
 		switch {
+		case seg(r, 2) == "charges": // two pages
+			row := func(id string, amount float64) any {
+				return map[string]any{"start": 1780272000, "end": 1780358400, "type": "instance", "source": "instance-" + id, "amount": amount}
+			}
+			page := map[string]any{"success": true, "count": 2, "total": 3, "next_token": "t2", "results": []any{row(s.d.ids[0], 1.125), row(s.d.ids[1], 99)}}
+			if r.URL.Query().Get("after_token") != "" {
+				page["results"], page["next_token"] = []any{row(s.d.ids[0], 2)}, nil
+			}
+			sendJSON(w, 200, page)
 		case seg(r, 2) == "users":
 			sendJSON(w, 200, map[string]any{"id": 7, "balance": -1.25, "credit": 12.5, "email": "a@example.com"})
 		case seg(r, 2) == "volumes":
@@ -89,6 +99,19 @@ func vastJSON(b *box) map[string]any {
 		}
 	}
 	return one
+}
+
+// What was charged is added up over pages, and only for the instance that was asked for.
+func TestVastCharges(t *testing.T) {
+	s := newStandIn(t, vastDialect())
+	p := s.inMemory().(provider.Charger)
+	c, err := p.Charges(t.Context(), s.d.ids[0], time.Date(2026, 6, 1, 10, 30, 0, 0, time.UTC), time.Date(2026, 6, 2, 0, 0, 0, 0, time.UTC))
+	if err != nil || c.Amount != "3.125" || c.To.Sub(c.From) != 24*time.Hour || c.From.Hour() != 0 {
+		t.Errorf("%+v %v", c, err)
+	}
+	if c, err := p.Charges(t.Context(), s.d.ids[2], time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 6, 2, 0, 0, 0, 0, time.UTC)); err == nil {
+		t.Errorf("it names no charge, and that is %+v", c)
+	}
 }
 
 func TestVastConforms(t *testing.T) { conforms(t, vastDialect()) }
