@@ -137,8 +137,10 @@ func (a *app) save(ctx context.Context, s *session.Session, dry, asJSON bool) er
 	out.Saved = saved
 	if asJSON {
 		err = errors.Join(err, printJSON(a.Out, out))
-	} else if saved > 0 || err == nil && len(out.Failed) == 0 {
+	} else if saved > 0 {
 		fmt.Fprintf(a.Out, "at their destinations, equal by SHA-256: %s\n", someFiles(saved))
+	} else if err == nil && len(out.Failed) == 0 {
+		fmt.Fprintln(a.Out, "nothing was missing")
 	}
 	if err == nil && len(out.Failed) > 0 {
 		err = fmt.Errorf("%s: save: %d failed, each named above with its reason. Mend that and run it again: only what is missing is sent", s.Name(), len(out.Failed))
