@@ -3,7 +3,9 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -16,21 +18,48 @@ type channel struct {
 	line   *line
 	closed chan struct{} // closed by wait when the channel is
 	given  func()        // gives its place back; called once
+	in     chan struct{} // holds a token while something is written: x/crypto's CloseWrite may not meet a Write
 }
+
+// Write implements io.Writer.
+func (c *channel) Write(p []byte) (int, error) {
+	c.in <- struct{}{}
+	defer func() { <-c.in }()
+	return c.Channel.Write(p)
+}
+
+// CloseWrite ends the other side's stdin, after what is being written now: not at
+// all where that takes longer than the other side will be given to end.
+func (c *channel) CloseWrite() error {
+	t := time.NewTimer(endsWithin)
+	defer t.Stop()
+	select {
+	case c.in <- struct{}{}:
+		defer func() { <-c.in }()
+		return c.Channel.CloseWrite()
+	case <-c.closed:
+		return io.EOF
+	case <-t.C:
+		return errors.New("the other side does not read")
+	}
+}
+
+// endsWithin is how long something that was asked to end is waited for.
+const endsWithin = 2 * time.Second
 
 // end closes the channel of something that has ended, or will. It does not wait:
 // the server's own close comes first where it comes soon.
 func (c *channel) end() {
 	go func() { // ends with the channel, at latest with the connection
 		defer c.given()
-		c.closeSoon(2 * time.Second)
+		c.closeSoon(endsWithin)
 	}()
 }
 
 // closeSoon lets the server close first. Dropbear answers a close twice when the
 // process ends meanwhile, and the second would hit the next channel of that number.
-func (c *channel) closeSoon(patience time.Duration) {
-	t := time.NewTimer(patience)
+func (c *channel) closeSoon(d time.Duration) {
+	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-c.closed:

@@ -268,7 +268,7 @@ func openOn(ctx context.Context, l *line) (*channel, error) {
 	opened := make(chan result, 1)
 	go func() { // ends with the answer or the connection
 		ch, reqs, err := l.client.OpenChannel("session", nil)
-		opened <- result{&channel{Channel: ch, reqs: reqs, line: l, closed: make(chan struct{})}, err}
+		opened <- result{&channel{Channel: ch, reqs: reqs, line: l, closed: make(chan struct{}), in: make(chan struct{}, 1)}, err}
 	}()
 	select {
 	case r := <-opened:

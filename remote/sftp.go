@@ -79,8 +79,10 @@ func (c *channels) subsystem(ctx context.Context) (*sftp.Client, error) {
 		return nil, err
 	}
 	hangUp := sync.OnceFunc(func() { // the server's program ends with its stdin
-		ch.CloseWrite()
-		ch.end()
+		go func() { // ends with the channel
+			ch.CloseWrite()
+			ch.end()
+		}()
 	})
 	f, err := greet(ctx, ch, ch, hangUp)
 	if err != nil {

@@ -154,7 +154,7 @@ func streamOn(ch *channel, script string) *Stream {
 func (c *channel) dismiss() {
 	c.CloseWrite()
 	for _, signal := range []string{"TERM", ""} {
-		t := time.NewTimer(2 * time.Second)
+		t := time.NewTimer(endsWithin)
 		select {
 		case <-c.closed:
 		case <-t.C:

@@ -150,6 +150,9 @@ func (deaf) Can() provider.Can { return provider.Can{Destroy: true} }
 func (deaf) Status(context.Context, string) (provider.Status, error) {
 	return provider.Status{}, errors.New("no answer")
 }
+func (deaf) Leftovers(context.Context, string, provider.State) ([]provider.Leftover, error) {
+	return nil, errors.New("no answer")
+}
 
 // TestProofIsTheMeters: where the provider answers no more after a release, its last
 // word ends the meter all the same.
