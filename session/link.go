@@ -58,6 +58,13 @@ func (l *link) now() (*remote.Conn, *remote.Facts) {
 	return l.living(false), l.facts
 }
 
+// attempts is how many have failed.
+func (l *link) attempts() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
 // early is the connection, looked at or not; nil where there is none.
 func (l *link) early() *remote.Conn {
 	l.mu.Lock()
@@ -79,11 +86,11 @@ func (l *link) living(early bool) *remote.Conn {
 }
 
 // wait gives the connection. It returns the reason as soon as an attempt failed
-// for good, or for any reason where patient is false. With early it takes one that
-// has not been looked at: its facts are nil.
-func (l *link) wait(ctx context.Context, patient, early bool) (*remote.Conn, *remote.Facts, error) {
+// for good, or for any reason where patient is false: an attempt after the failed
+// ones, which were counted before a new one was asked for. With early it takes a
+// connection that has not been looked at: its facts are nil.
+func (l *link) wait(ctx context.Context, failed int, patient, early bool) (*remote.Conn, *remote.Facts, error) {
 	l.mu.Lock()
-	failed := l.failed
 	for {
 		conn, facts, err, final, n, ch := l.living(early), l.facts, l.err, l.final, l.failed, l.changed
 		l.mu.Unlock()

@@ -245,25 +245,24 @@ func (s *Session) connected(ctx context.Context) (*remote.Conn, *remote.Facts, e
 	if conn, facts := s.link.now(); conn != nil {
 		return conn, facts, nil
 	}
-	s.Nudge()
-	ctx, stop := withEnd(ctx, s.ctx)
-	defer stop()
-	return s.await(ctx, false)
+	return s.await(ctx, true, false)
 }
 
 // dialed is connected for those who need not know what is there: it saves a
 // command the time of looking.
 func (s *Session) dialed(ctx context.Context) (*remote.Conn, *remote.Facts, error) {
-	if s.link.early() == nil {
-		s.Nudge()
-	}
-	ctx, stop := withEnd(ctx, s.ctx)
-	defer stop()
-	return s.await(ctx, true)
+	return s.await(ctx, s.link.early() == nil, true)
 }
 
-func (s *Session) await(ctx context.Context, early bool) (*remote.Conn, *remote.Facts, error) {
-	conn, facts, err := s.link.wait(ctx, s.f.opt.Live, early)
+// await waits for a connection, and asks for one first where nudge is set.
+func (s *Session) await(ctx context.Context, nudge, early bool) (*remote.Conn, *remote.Facts, error) {
+	ctx, stop := withEnd(ctx, s.ctx)
+	defer stop()
+	failed := s.link.attempts() // before: an attempt may fail at once
+	if nudge {
+		s.Nudge()
+	}
+	conn, facts, err := s.link.wait(ctx, failed, s.f.opt.Live, early)
 	if err != nil {
 		return nil, nil, unreachable{fmt.Errorf("%s: %w", s.cfg().Name, err)}
 	}
