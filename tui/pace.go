@@ -17,7 +17,8 @@ import (
 
 const (
 	paceQuick = 4 * time.Millisecond   // from a change to its frame
-	paceHold  = 14 * time.Millisecond  // how long it stays quick after the last one
+	paceHold  = 30 * time.Millisecond  // how long it stays quick after the last one,
+	paceStart = time.Second            // and after the first: so much else begins then
 	paceRest  = 250 * time.Millisecond // a frame that slipped through is not later than that
 )
 
@@ -30,6 +31,7 @@ type pace struct {
 	slow  *time.Timer
 	quick bool
 	due   time.Time // when slow should run
+	until time.Time // it is quick at least so long
 }
 
 // changed has the frame drawn soon. It is called by the program's own goroutine,
@@ -44,7 +46,8 @@ func (p *pace) changed() {
 		if p.tick = ticker(p.program); p.tick == nil {
 			return
 		}
-		p.slow = time.AfterFunc(paceHold, p.rest)
+		p.until = time.Now().Add(paceStart)
+		p.slow = time.AfterFunc(paceStart, p.rest)
 	}
 	if !p.quick {
 		p.quick = true
@@ -54,8 +57,9 @@ func (p *pace) changed() {
 }
 
 func (p *pace) hold() {
-	p.due = time.Now().Add(paceHold)
-	p.slow.Reset(paceHold)
+	d := max(paceHold, time.Until(p.until))
+	p.due = time.Now().Add(d)
+	p.slow.Reset(d)
 }
 
 // rest slows the ticker. Where it comes late itself, the renderer may not have had
