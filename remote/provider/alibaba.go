@@ -61,17 +61,13 @@ func newAlibaba(o Options) (driver, error) {
 		signACS3(r, p, o.Now(), nonce())
 		return nil
 	}
-	w.refusal = func(status int, body []byte) error {
-		code, said := alibabaError(body)
-		if code == "" || status < 300 {
-			return nil
+	alibabaCodes().read(w, func(status int, body []byte) (int, string, string) {
+		if status < 300 {
+			return status, "", "" // some good answers have a Code, too
 		}
-		return alibabaCodes().refusal(status, code, said)
-	}
-	w.slowed = func(status int, body []byte) bool {
-		code, _ := alibabaError(body)
-		return status >= 300 && has(alibabaCodes().slow, code)
-	}
+		code, said := alibabaError(body)
+		return status, code, said
+	})
 	return alibaba{w, o.Base == ""}, nil
 }
 

@@ -46,23 +46,12 @@ func (a alibaba) named(ctx context.Context, region, name string) (Snapshot, bool
 func (a alibaba) snapshot(ctx context.Context, in Instance, name string) (Snapshot, error) {
 	region, own := placed(in.ID)
 	name = imageName("rentop-"+name, own, alibabaNameLength)
-	if s, ok, err := a.named(ctx, region, name); ok || err != nil {
-		return s, err
-	}
-	var answer struct{ ImageId string }
-	err := a.request(acting(ctx), ecsOf(region), "CreateImage", []string{"RegionId", region, "InstanceId", own, "ImageName", name, "Description", "made by rentop before a release"}, &answer)
-	if errors.Is(err, errState) { // the name may be taken by a request whose answer was lost
-		if s, ok, e := a.named(ctx, region, name); ok && e == nil {
-			return s, nil
-		}
-	}
-	if err != nil {
-		return Snapshot{}, err
-	}
-	if answer.ImageId == "" {
-		return Snapshot{}, errors.New("the answer names no image; look in the console")
-	}
-	return Snapshot{ID: region + "/" + text(answer.ImageId), Name: name}, nil
+	named := func() (Snapshot, bool, error) { return a.named(ctx, region, name) }
+	return imaged(region, name, "", named, func() (string, error) {
+		var answer struct{ ImageId string }
+		err := a.request(acting(ctx), ecsOf(region), "CreateImage", []string{"RegionId", region, "InstanceId", own, "ImageName", name, "Description", "made by rentop before a release"}, &answer)
+		return answer.ImageId, err
+	})
 }
 
 func (a alibaba) snapshotState(ctx context.Context, id string) (SnapshotState, error) {

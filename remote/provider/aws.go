@@ -63,17 +63,10 @@ func newAWS(o Options) (driver, error) {
 		region, _ := r.Context().Value(regionKey{}).(string)
 		return v4.NewSigner().SignHTTP(r.Context(), cred, r, hex.EncodeToString(empty[:]), "ec2", region, o.Now())
 	}
-	w.refusal = func(status int, body []byte) error {
+	awsCodes().read(w, func(status int, body []byte) (int, string, string) {
 		code, said := awsError(body)
-		if code == "" {
-			return nil
-		}
-		return awsCodes().refusal(status, code, said)
-	}
-	w.slowed = func(_ int, body []byte) bool {
-		code, _ := awsError(body)
-		return has(awsCodes().slow, code)
-	}
+		return status, code, said
+	})
 	return ec2{w, o.Base == "", o.Now}, nil
 }
 

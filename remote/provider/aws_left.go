@@ -57,28 +57,18 @@ func (e ec2) named(ctx context.Context, region, name string) (Snapshot, bool, er
 func (e ec2) snapshot(ctx context.Context, in Instance, name string) (Snapshot, error) {
 	region, own := placed(in.ID)
 	name = imageName(name, own, awsNameLength)
-	if s, ok, err := e.named(ctx, region, name); ok || err != nil {
-		return s, err
-	}
-	body, err := e.act(ctx, region, "CreateImage", "InstanceId", own, "Name", name, "NoReboot", "true", "Description", "made by rentop before a release")
-	if errors.Is(err, errState) { // the name may be taken by a request whose answer was lost
-		if s, ok, e := e.named(ctx, region, name); ok && e == nil {
-			return s, nil
+	named := func() (Snapshot, bool, error) { return e.named(ctx, region, name) }
+	return imaged(region, name, "USD", named, func() (string, error) {
+		body, err := e.act(ctx, region, "CreateImage", "InstanceId", own, "Name", name, "NoReboot", "true", "Description", "made by rentop before a release")
+		if err != nil {
+			return "", err
 		}
-	}
-	if err != nil {
-		return Snapshot{}, err
-	}
-	var answer struct {
-		ID string `xml:"imageId"`
-	}
-	if err := awsAnswer("CreateImage", body, &answer); err != nil {
-		return Snapshot{}, err
-	}
-	if answer.ID == "" {
-		return Snapshot{}, errors.New("the answer names no image; look in the console")
-	}
-	return Snapshot{ID: region + "/" + text(answer.ID), Name: name, Currency: "USD"}, nil
+		var answer struct {
+			ID string `xml:"imageId"`
+		}
+		err = awsAnswer("CreateImage", body, &answer)
+		return answer.ID, err
+	})
 }
 
 // snapshotState: an image is available once the snapshots of its disks are whole.

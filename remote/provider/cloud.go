@@ -95,6 +95,43 @@ type codes struct {
 	slow   []string // too many requests: nothing was done
 }
 
+// read has w tell refusals and throttling by the codes that told finds in an answer;
+// it gives the HTTP status that they mean, and no code where there is none.
+func (c codes) read(w *web, told func(status int, body []byte) (means int, code, said string)) {
+	w.refusal = func(status int, body []byte) error {
+		status, code, said := told(status, body)
+		if code == "" {
+			return nil
+		}
+		return c.refusal(status, code, said)
+	}
+	w.slowed = func(status int, body []byte) bool {
+		_, code, _ := told(status, body)
+		return has(c.slow, code)
+	}
+}
+
+// imaged makes an image of a name that no other has. The same name again is the
+// same image: create may have done it and its answer been lost.
+func imaged(region, name, currency string, named func() (Snapshot, bool, error), create func() (id string, err error)) (Snapshot, error) {
+	if s, ok, err := named(); ok || err != nil {
+		return s, err
+	}
+	id, err := create()
+	if errors.Is(err, errState) { // the name may be taken by now
+		if s, ok, err := named(); ok && err == nil {
+			return s, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return Snapshot{}, err
+	case id == "":
+		return Snapshot{}, errors.New("the answer names no image; look in the console")
+	}
+	return Snapshot{ID: region + "/" + text(id), Name: name, Currency: currency}, nil
+}
+
 func has(list []string, code string) bool {
 	return slices.ContainsFunc(list, func(c string) bool { return strings.HasPrefix(code, c) })
 }

@@ -30,19 +30,13 @@ func newTencent(o Options) (driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.refusal = func(status int, body []byte) error {
-		if code, said := tencentError(body); code != "" {
-			if strings.HasPrefix(code, "InternalError") {
-				status = http.StatusInternalServerError
-			}
-			return tencentCodes().refusal(status, code, said)
+	tencentCodes().read(w, func(status int, body []byte) (int, string, string) {
+		code, said := tencentError(body)
+		if strings.HasPrefix(code, "InternalError") {
+			status = http.StatusInternalServerError
 		}
-		return nil
-	}
-	w.slowed = func(_ int, body []byte) bool {
-		code, _ := tencentError(body)
-		return has(tencentCodes().slow, code)
-	}
+		return status, code, said
+	})
 	return tencent{w, o.Base == ""}, nil
 }
 

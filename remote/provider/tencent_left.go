@@ -46,31 +46,20 @@ func (t tencent) named(ctx context.Context, region, name string) (Snapshot, bool
 func (t tencent) snapshot(ctx context.Context, in Instance, name string) (Snapshot, error) {
 	region, own := placed(in.ID)
 	name = strings.ReplaceAll(imageName(name, own, tencentNameLength), ".", "-")
-	if s, ok, err := t.named(ctx, region, name); ok || err != nil {
-		return s, err
-	}
-	disks, err := t.disks(ctx, region, tencentFilter("instance-id", own))
-	if err != nil {
-		return Snapshot{}, err
-	}
-	body := map[string]any{"InstanceId": own, "ImageName": name, "ImageDescription": "made by rentop before a release", "ForcePoweroff": "FALSE"}
-	if ids := dataDisks(disks); len(ids) > 0 {
-		body["DataDiskIds"] = ids
-	}
-	var answer struct{ ImageId string }
-	err = t.request(acting(ctx), region, "cvm", cvmVersion, "CreateImage", body, &answer)
-	if errors.Is(err, errState) { // the name may be taken by a request whose answer was lost
-		if s, ok, e := t.named(ctx, region, name); ok && e == nil {
-			return s, nil
+	named := func() (Snapshot, bool, error) { return t.named(ctx, region, name) }
+	return imaged(region, name, "CNY", named, func() (string, error) {
+		disks, err := t.disks(ctx, region, tencentFilter("instance-id", own))
+		if err != nil {
+			return "", err
 		}
-	}
-	if err != nil {
-		return Snapshot{}, err
-	}
-	if answer.ImageId == "" {
-		return Snapshot{}, errors.New("the answer names no image; look in the console")
-	}
-	return Snapshot{ID: region + "/" + text(answer.ImageId), Name: name, Currency: "CNY"}, nil
+		body := map[string]any{"InstanceId": own, "ImageName": name, "ImageDescription": "made by rentop before a release", "ForcePoweroff": "FALSE"}
+		if ids := dataDisks(disks); len(ids) > 0 {
+			body["DataDiskIds"] = ids
+		}
+		var answer struct{ ImageId string }
+		err = t.request(acting(ctx), region, "cvm", cvmVersion, "CreateImage", body, &answer)
+		return answer.ImageId, err
+	})
 }
 
 func dataDisks(disks []tencentCloudDisk) []string {

@@ -84,17 +84,11 @@ func fromReader(ctx context.Context, argv []string, emit func(sample.Sample)) er
 	if err != nil {
 		return err
 	}
-	out, err := cmd.StdoutPipe()
+	out, end, err := child(cmd, cancel)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		cancel()
-		go cmd.Wait() // one that hangs in the driver cannot be killed: nobody waits for it
-	}()
+	defer end()
 	silent := time.AfterFunc(mute, cancel)
 	defer silent.Stop()
 	if err := hello.New().Write(in); err != nil {
@@ -140,23 +134,32 @@ func fromReader(ctx context.Context, argv []string, emit func(sample.Sample)) er
 // field that an old driver does not know.
 const columns = "index,utilization.gpu,memory.used,memory.total,power.draw,power.limit,temperature.gpu"
 
+// child starts cmd, which ends with cancel. One that hangs in the driver cannot be
+// killed: nobody waits for it.
+func child(cmd *exec.Cmd, cancel func()) (out io.ReadCloser, end func(), err error) {
+	if out, err = cmd.StdoutPipe(); err != nil {
+		return nil, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	return out, func() {
+		cancel()
+		go cmd.Wait()
+	}, nil
+}
+
 // fromSMI follows one long-lived nvidia-smi: each start may cost a second of driver
 // set-up (system76-power#492).
 func (s *source) fromSMI(ctx context.Context, smi string, emit func(sample.Sample)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, smi, "--query-gpu="+columns, "--format=csv,noheader,nounits", "-l", "1")
-	out, err := cmd.StdoutPipe()
+	out, end, err := child(cmd, cancel)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		cancel()
-		go cmd.Wait()
-	}()
+	defer end()
 	silent := time.AfterFunc(mute, cancel)
 	defer silent.Stop()
 	stop := context.AfterFunc(ctx, func() { out.Close() })
