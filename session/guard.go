@@ -297,7 +297,7 @@ func (s *Session) guardSpec(ctx context.Context, want GuardSpec) (guard.Spec, er
 		case !d.at.After(now):
 			return fail("%s is over, %w", d.at.Local().Format(time.DateTime), ErrAtOnce)
 		default:
-			spec.Rules = append(spec.Rules, guard.Rule{Kind: d.kind, Seconds: int64(d.at.Sub(now) / time.Second)})
+			spec.Rules = append(spec.Rules, guard.Rule{Kind: d.kind, Seconds: int64((d.at.Sub(now) + time.Second - 1) / time.Second)}) // whole seconds, never sooner
 		}
 	}
 	if want.Budget != "" {

@@ -112,6 +112,9 @@ func (s *summer) add(a *billing.Amount, countUnknown bool) {
 		}
 		return
 	}
+	if a.Currency == "" { // the zero of a sum to which nothing was added
+		return
+	}
 	if s.by == nil {
 		s.by = map[string]billing.Amount{}
 	}
