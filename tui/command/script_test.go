@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -68,7 +69,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"server": startServer, "bucket": startBucket, "instance": addInstance, "exits": exits, "json": jsonHas, "newkey": newKey, "await": await,
+			"server": startServer, "bucket": startBucket, "instance": addInstance, "exits": exits, "json": jsonHas, "newkey": newKey, "await": await, "until": until,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "servers" { // what the server command needs
@@ -149,6 +150,17 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s is not there with %q", name, want)
+}
+
+// until runs a program again and again until what it prints matches the first word.
+func until(ts *testscript.TestScript, _ bool, args []string) {
+	want := regexp.MustCompile(args[0])
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if ts.Exec(args[1], args[2:]...) == nil && want.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("%v never prints %s", args[1:], args[0])
 }
 
 func addInstance(ts *testscript.TestScript, _ bool, args []string) {

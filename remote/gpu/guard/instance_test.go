@@ -111,7 +111,7 @@ func (b *box) file(name string, within time.Duration) string {
 	b.t.Helper()
 	for end := time.Now().Add(within); ; time.Sleep(50 * time.Millisecond) {
 		text, err := os.ReadFile(filepath.Join(b.srv.Home, name))
-		if err == nil {
+		if err == nil && len(text) > 0 { // made and not yet written is not there
 			return strings.TrimSpace(string(text))
 		}
 		if time.Now().After(end) {
