@@ -19,6 +19,8 @@ type checklist struct {
 	lines map[release.CheckID]string
 	why   string
 	phase release.Phase
+	// of several releases a list is shown at once, there, when it is decided about.
+	block io.Writer
 }
 
 func newChecklist(out io.Writer) *checklist {
@@ -43,9 +45,12 @@ func (l *checklist) show(v release.View) {
 		fmt.Fprintln(l.out, why)
 	}
 	l.why = why
-	if v.Phase == release.Rechecking {
-		return
+	if v.Phase != release.Rechecking && l.block == nil {
+		l.checks(v)
 	}
+}
+
+func (l *checklist) checks(v release.View) {
 	for _, c := range v.Checks {
 		mark, known := marks[c.State]
 		if !known {
@@ -58,6 +63,15 @@ func (l *checklist) show(v release.View) {
 			l.evidence(c)
 		}
 	}
+}
+
+// whole shows the list that a decision is about, where its lines were not shown yet.
+func (l *checklist) whole(v release.View) {
+	if l.block == nil {
+		return
+	}
+	fmt.Fprintf(l.block, "%s:\n", v.Instance)
+	newChecklist(l.block).checks(v)
 }
 
 // evidence lists what a failing line found, the largest first.
@@ -136,14 +150,18 @@ func (l *checklist) kept(v release.View) {
 
 // end sums up a picture: what would be lost and what goes on costing money.
 func (l *checklist) end(v release.View) {
+	out := l.out
+	if l.block != nil {
+		out = l.block
+	}
 	if len(v.Lost) > 0 {
-		fmt.Fprintln(l.out, lost(v))
+		fmt.Fprintln(out, lost(v))
 	}
 	for _, g := range v.GoesOn {
-		fmt.Fprintf(l.out, "goes on costing: %s: %s a month\n", g.What, g.PerMonth)
+		fmt.Fprintf(out, "goes on costing: %s: %s a month\n", g.What, g.PerMonth)
 	}
 	if v.Goal == release.Stop && v.StopNote != "" {
-		fmt.Fprintln(l.out, remote.Clean(v.StopNote))
+		fmt.Fprintln(out, remote.Clean(v.StopNote))
 	}
 }
 

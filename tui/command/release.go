@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,56 +14,116 @@ import (
 
 func (a *app) releaseCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "release NAME [flags]",
-		Short: "Give an instance back, once nothing of value is left on it",
+		Use:   "release NAME… [flags]",
+		Short: "Give instances back, once nothing of value is left on them",
 		Long: "Goes through the checklist: jobs, artifacts, files that exist nowhere else, git work, the\n" +
 			"environment, a snapshot, what goes on costing money. Without --stop or --destroy it only checks,\n" +
 			"names each thing that would be lost, and ends with 3 if there is any.\n\n" +
 			"To stop or destroy, the instance's name is typed. Without a terminal --name NAME is that word:\n" +
-			"it is refused with 3 where anything would be lost, unless --yes waives exactly the lines that fail.",
-		Example: "  rentop release a100\n  rentop release a100 --destroy\n  rentop release a100 --stop --snapshot --name a100",
-		Args:    cobra.ExactArgs(1),
+			"it is refused with 3 where anything would be lost, unless --yes waives exactly the lines that fail.\n\n" +
+			"Of several each has its own list, its own name to type (--name for each) and its own end: one that\n" +
+			"fails delays no other. The exit code is the highest of theirs, and --json is a list.",
+		Example: "  rentop release a100\n  rentop release a100 --destroy\n  rentop release a100 --stop --snapshot --name a100\n" +
+			"  rentop release a100 h100 --destroy --name a100 --name h100\n  rentop release a100 h100 --check --json",
+		Args: cobra.MinimumNArgs(1),
 	}
 	f := c.Flags()
 	f.Bool("check", false, "only check (also without a flag)")
 	stop := f.Bool("stop", false, "stop it: compute is no longer billed, the disk stays")
 	destroy := f.Bool("destroy", false, "destroy it: everything on it is gone")
 	asJSON := jsonFlag(c)
-	var r releaser
-	f.BoolVar(&r.snapshot, "snapshot", false, "take a snapshot first: the provider's, else a portable archive")
-	f.BoolVar(&r.waive, "yes", false, "waive the lines that fail; with --name")
-	f.StringVar(&r.typed, "name", "", "the instance's `NAME` once more, as if typed")
+	var w releaseWish
+	f.BoolVar(&w.snapshot, "snapshot", false, "take a snapshot first: the provider's, else a portable archive")
+	f.BoolVar(&w.waive, "yes", false, "waive the lines that fail; with --name")
+	f.StringArrayVar(&w.typed, "name", nil, "an instance's `NAME` once more, as if typed")
 	c.MarkFlagsMutuallyExclusive("check", "stop", "destroy")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		goal := release.CheckOnly
+		w.goal = release.CheckOnly
 		switch {
 		case *stop:
-			goal = release.Stop
+			w.goal = release.Stop
 		case *destroy:
-			goal = release.Destroy
+			w.goal = release.Destroy
 		}
-		switch {
-		case goal == release.CheckOnly && (r.snapshot || r.waive || r.typed != ""):
-			return badUsage("--snapshot, --yes and --name go with --stop or --destroy")
-		case r.waive && r.typed == "":
-			return badUsage("--yes goes with --name: rentop release %s --%s --yes --name %s", args[0], goal, args[0])
-		case r.typed != "" && r.typed != args[0]:
-			return refuse("--name says %q, the instance is %q: nothing was done", r.typed, args[0])
-		}
-		return a.session(cmd.Context(), args[0], func(s *session.Session) error {
-			if goal == release.CheckOnly {
-				return a.checkRelease(cmd.Context(), s, *asJSON)
-			}
-			r.app, r.session, r.list = a, s, newChecklist(a.Err)
-			v, err := r.run(cmd.Context(), goal)
-			if *asJSON && v.ID != "" {
-				err = errors.Join(printJSON(a.Out, releaseOf(v)), err)
-			}
+		if err := w.check(args); err != nil {
 			return err
+		}
+		return a.fleet(cmd.Context(), func(f *session.Fleet) error {
+			var all []*session.Session
+			for _, name := range args { // all are known before one is touched
+				s, err := f.Session(name)
+				if err != nil {
+					return err
+				}
+				all = append(all, s)
+			}
+			switch {
+			case len(all) > 1:
+				return a.releaseSeveral(cmd.Context(), all, w, *asJSON)
+			case w.goal == release.CheckOnly:
+				return a.checkRelease(cmd.Context(), all[0], *asJSON)
+			}
+			return a.release(cmd.Context(), all[0], w, *asJSON)
 		})
 	}
-	c.ValidArgsFunction = a.instanceNames
+	c.ValidArgsFunction = a.anyInstances
 	return a.connects(c)
+}
+
+// releaseWish is what a command line asks for.
+type releaseWish struct {
+	goal            release.Goal
+	snapshot, waive bool
+	typed           []string
+}
+
+// check refuses what makes no sense, before anything is opened.
+func (w releaseWish) check(names []string) error {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return badUsage("%s is named twice", name)
+		}
+	}
+	switch {
+	case w.goal == release.CheckOnly && (w.snapshot || w.waive || len(w.typed) > 0):
+		return badUsage("--snapshot, --yes and --name go with --stop or --destroy")
+	case w.waive && len(w.typed) == 0:
+		return badUsage("--yes goes with --name: rentop release %s --%s --yes --name %s", names[0], w.goal, names[0])
+	}
+	for _, name := range w.typed {
+		switch {
+		case slices.Contains(names, name):
+		case len(names) == 1:
+			return refuse("--name says %q, the instance is %q: nothing was done", name, names[0])
+		default:
+			return refuse("--name says %q, which is none of the instances: nothing was done", name)
+		}
+	}
+	return nil
+}
+
+// of is one instance's part of it.
+func (w releaseWish) of(a *app, s *session.Session, list *checklist) releaser {
+	r := releaser{app: a, session: s, list: list, snapshot: w.snapshot, waive: w.waive}
+	if slices.Contains(w.typed, s.Name()) {
+		r.typed = s.Name()
+	}
+	return r
+}
+
+func (a *app) release(ctx context.Context, s *session.Session, w releaseWish, asJSON bool) error {
+	r := w.of(a, s, newChecklist(a.Err))
+	v, err := r.run(ctx, w.goal)
+	if v.Phase == release.Review {
+		a.note("%s: %s; it has cost %s", v.Instance, v.Proof, v.Cost)
+		for _, l := range v.Review {
+			a.note("  %s", l)
+		}
+	}
+	if asJSON && v.ID != "" {
+		err = errors.Join(printJSON(a.Out, releaseOf(v)), err)
+	}
+	return err
 }
 
 func (a *app) checkRelease(ctx context.Context, s *session.Session, asJSON bool) error {
@@ -98,6 +159,7 @@ type releaser struct {
 	list            *checklist
 	snapshot, waive bool
 	typed           string
+	floor           *floor // shared with others; nil where it is alone
 
 	answered string // the picture that was answered
 	snapped  bool   // the snapshot was asked for
@@ -120,10 +182,6 @@ func (r *releaser) run(ctx context.Context, goal release.Goal) (release.View, er
 	case v.Phase == release.Cancelled:
 		return v, refuse("%s: cancelled; nothing was torn down", v.Instance)
 	}
-	r.app.note("%s: %s; it has cost %s", v.Instance, v.Proof, v.Cost)
-	for _, l := range v.Review {
-		r.app.note("  %s", l)
-	}
 	if len(v.Why) > 0 { // it may go on being billed
 		return v, fmt.Errorf("%s: %s", v.Instance, v.Why)
 	}
@@ -138,7 +196,12 @@ func (r *releaser) seen(ctx context.Context, v release.View) {
 		return
 	}
 	r.answered = v.Shown + v.Why.String()
-	d, err := r.decide(ctx, v)
+	var d release.Decision
+	var err error
+	r.floor.hold(func() {
+		r.list.whole(v)
+		d, err = r.decide(ctx, v)
+	})
 	if err != nil {
 		r.why, d = err, release.Decision{Kind: release.DecideCancel}
 	}
