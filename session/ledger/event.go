@@ -30,6 +30,8 @@ const (
 	LeftBehind   Kind = "left"      // Data: a LeftData
 	Charged      Kind = "charged"   // by the provider: Data is a ChargeData
 	Used         Kind = "used"      // what was watched of a stretch of time: Data is a usage.Segment
+	Snapshot     Kind = "snapshot"  // asked of the provider, or made there: Data is session's
+	Moved        Kind = "move"      // one step of a move away from it: Data is session's
 )
 
 // Event is one fact. Events are never changed; a correction is another event.

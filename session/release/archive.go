@@ -59,10 +59,18 @@ var archiveSum = regexp.MustCompile(`rentop-sum ([0-9a-f]{64}) (\d+) (\d+)\n?$`)
 // portable makes a portable snapshot. Paths may begin with "~/"; none means all
 // that is unsaved.
 func (m *Machine) portable(ctx context.Context, paths []string) (takenSnapshot, error) {
-	taken := takenSnapshot{Kind: PortableSnapshot}
 	if m.runner == nil {
-		return taken, errors.New(m.offline.String())
+		return takenSnapshot{Kind: PortableSnapshot}, errors.New(m.offline.String())
 	}
+	list := m.chosen(paths)
+	if len(paths) == 0 {
+		list = m.unsavedPaths()
+	}
+	return m.archive(ctx, list, paths)
+}
+
+// chosen are paths as the archive names them: from the root, without its slash.
+func (m *Machine) chosen(paths []string) []string {
 	var list []string
 	for _, p := range paths {
 		if rest, ok := strings.CutPrefix(p, "~"); ok && (rest == "" || rest[0] == '/') {
@@ -73,11 +81,20 @@ func (m *Machine) portable(ctx context.Context, paths []string) (takenSnapshot, 
 		}
 		list = append(list, strings.TrimPrefix(path.Clean(p), "/"))
 	}
-	if len(paths) == 0 {
-		for _, f := range m.round[CheckUnsaved].files {
-			list = append(list, strings.TrimPrefix(f.path, "/"))
-		}
+	return list
+}
+
+func (m *Machine) unsavedPaths() []string {
+	var list []string
+	for _, f := range m.round[CheckUnsaved].files {
+		list = append(list, strings.TrimPrefix(f.path, "/"))
 	}
+	return list
+}
+
+// archive brings what is at the paths of list here; asked is what the person named.
+func (m *Machine) archive(ctx context.Context, list, asked []string) (takenSnapshot, error) {
+	taken := takenSnapshot{Kind: PortableSnapshot}
 	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
 	if len(list) == 0 {
 		return taken, errors.New("there is nothing to keep: nothing is unsaved and no path was named")
@@ -105,13 +122,20 @@ func (m *Machine) portable(ctx context.Context, paths []string) (takenSnapshot, 
 		return taken, err
 	}
 	defer os.Remove(f.Name()) // gone by its final name where all went well
-	manifest, sum, size, err := m.receive(ctx, f, strings.Replace(archiveScript, "COMPRESS", compress, 1), list, suffix)
+	got, sum, size, err := m.receive(ctx, f, strings.Replace(archiveScript, "COMPRESS", compress, 1), list, suffix)
 	if err != nil {
 		_ = f.Close()
 		return taken, err
 	}
-	text := manifestText(manifest)
+	text := manifestText(got.manifest)
 	if err := writeBeside(final+".sha256", text); err != nil {
+		_ = f.Close()
+		return taken, err
+	}
+	ms := sha256.Sum256(text)
+	taken.File, taken.SHA256, taken.Manifest = final, sum, hex.EncodeToString(ms[:])
+	taken.Files, taken.Size = len(got.manifest), size
+	if err := m.writeAbout(taken, got.bytes, asked); err != nil {
 		_ = f.Close()
 		return taken, err
 	}
@@ -129,26 +153,23 @@ func (m *Machine) portable(ctx context.Context, paths []string) (takenSnapshot, 
 	if err != nil {
 		return taken, fmt.Errorf("read %s back: %w", final, err)
 	}
-	ms := sha256.Sum256(text)
-	taken.File, taken.SHA256, taken.Manifest = final, sum, hex.EncodeToString(ms[:])
-	taken.Files, taken.Size = len(manifest), size
 	return taken, nil
 }
 
 // receive streams the archive into f, hashes it and reads it in passing, and
 // compares with what the instance says it sent.
-func (m *Machine) receive(ctx context.Context, f *os.File, script string, list []string, suffix string) (manifest map[string]string, sum string, size int64, err error) {
+func (m *Machine) receive(ctx context.Context, f *os.File, script string, list []string, suffix string) (c contents, sum string, size int64, err error) {
 	pr, pw := io.Pipe()
 	type unpacked struct {
-		manifest map[string]string
-		err      error
+		contents
+		err error
 	}
 	read := make(chan unpacked, 1)
 	go func() {
-		mf, err := unpack(pr, suffix)
+		c, err := unpack(pr, suffix, nil)
 		// Drain, so that the archive arrives whole even where it cannot be read.
 		_, _ = io.Copy(io.Discard, pr)
-		read <- unpacked{mf, err}
+		read <- unpacked{c, err}
 	}()
 	h := sha256.New()
 	var stderr tailWriter
@@ -167,65 +188,79 @@ func (m *Machine) receive(ctx context.Context, f *os.File, script string, list [
 		err = out.err
 	}
 	if err != nil {
-		return nil, "", 0, fmt.Errorf("take a portable snapshot: %w%s", err, stderr.say())
+		return c, "", 0, fmt.Errorf("take a portable snapshot: %w%s", err, stderr.say())
 	}
 	said := archiveSum.FindSubmatch(stderr.tail)
 	switch {
 	case said == nil:
-		return nil, "", 0, errors.New("take a portable snapshot: the instance did not finish it" + stderr.say())
+		return c, "", 0, errors.New("take a portable snapshot: the instance did not finish it" + stderr.say())
 	case string(said[2]) != "0":
-		return nil, "", 0, errors.New("take a portable snapshot: files changed or could not be read while they were archived; end the job first" + stderr.say())
+		return c, "", 0, errors.New("take a portable snapshot: files changed or could not be read while they were archived; end the job first" + stderr.say())
 	case string(said[3]) != "0":
-		return nil, "", 0, errors.New("take a portable snapshot: compressing failed on the instance" + stderr.say())
+		return c, "", 0, errors.New("take a portable snapshot: compressing failed on the instance" + stderr.say())
 	}
 	sum = hex.EncodeToString(h.Sum(nil))
 	if sum != string(said[1]) {
-		return nil, "", 0, errors.New("take a portable snapshot: the archive here differs from the one sent")
+		return c, "", 0, errors.New("take a portable snapshot: the archive here differs from the one sent")
 	}
 	if got.err != nil {
-		return nil, "", 0, fmt.Errorf("take a portable snapshot: the archive cannot be read: %w", got.err)
+		return c, "", 0, fmt.Errorf("take a portable snapshot: the archive cannot be read: %w", got.err)
 	}
-	return got.manifest, sum, out.n, nil
+	return got.contents, sum, out.n, nil
 }
 
-// unpack reads an archive and hashes each regular file in it.
-func unpack(r io.Reader, suffix string) (map[string]string, error) {
+// contents is what an archive holds.
+type contents struct {
+	manifest map[string]string // SHA-256 by absolute path
+	bytes    int64             // of its files
+}
+
+// unpack reads an archive and hashes each regular file in it. each, where it is not
+// nil, is given everything in it, and may read a file's content.
+func unpack(r io.Reader, suffix string, each func(*tar.Header, io.Reader) error) (contents, error) {
+	c := contents{manifest: map[string]string{}}
 	var plain io.Reader
 	if suffix == ".tar.zst" {
 		d, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderConcurrency(1))
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		defer d.Close()
 		plain = d
 	} else {
 		d, err := gzip.NewReader(bufio.NewReader(r))
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		plain = d
 	}
-	manifest := map[string]string{}
 	for tr := tar.NewReader(plain); ; {
 		hdr, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			_, err := io.Copy(io.Discard, plain) // the compressor's own checksum is at the end
-			return manifest, err
+			return c, err
 		}
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		name := path.Join("/", hdr.Name)
+		h := sha256.New()
+		body := io.TeeReader(tr, h)
+		if each != nil {
+			if err := each(hdr, body); err != nil {
+				return c, err
+			}
+		}
 		switch hdr.Typeflag {
 		case tar.TypeReg:
-			h := sha256.New()
-			if _, err := io.Copy(h, tr); err != nil {
-				return nil, err
+			if _, err := io.Copy(io.Discard, body); err != nil {
+				return c, err
 			}
-			manifest[name] = hex.EncodeToString(h.Sum(nil))
+			c.manifest[name] = hex.EncodeToString(h.Sum(nil))
+			c.bytes += hdr.Size
 		case tar.TypeLink:
-			if sum, ok := manifest[path.Join("/", hdr.Linkname)]; ok {
-				manifest[name] = sum
+			if sum, ok := c.manifest[path.Join("/", hdr.Linkname)]; ok {
+				c.manifest[name] = sum
 			}
 		}
 	}

@@ -145,7 +145,7 @@ func FuzzUnpack(f *testing.F) {
 		if z {
 			suffix = ".tar.zst"
 		}
-		_, _ = unpack(bytes.NewReader(b), suffix)
+		_, _ = unpack(bytes.NewReader(b), suffix, nil)
 	})
 }
 

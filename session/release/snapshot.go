@@ -177,3 +177,15 @@ func (m *Machine) copyEnv(dir string) error {
 	}
 	return nil
 }
+
+// ProviderStep reads a step of the journal that is about a provider's snapshot: its
+// run, and what came of it. ok is false for any other step.
+func ProviderStep(entry []byte) (run, id, problem string, ok bool) {
+	var e Entry
+	var s takenSnapshot
+	if json.Unmarshal(entry, &e) != nil || e.Step != stepSnap && e.Step != stepSnapped ||
+		json.Unmarshal(e.Data, &s) != nil || s.Kind != ProviderSnapshot {
+		return "", "", "", false
+	}
+	return e.Run, s.ID, s.Error, true
+}
