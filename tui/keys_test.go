@@ -220,6 +220,24 @@ func TestTransferQueue(t *testing.T) {
 	d.press("space").see("pause: rentop was started read-only")
 }
 
+// What is marked is released together, each by its own name; what is under way is not
+// begun again.
+func TestReleaseTogether(t *testing.T) {
+	d := drive(t, inRelease(release.Waiting), "en", 80, 24)
+	d.press("space", "space").see("2 marked", "r release", "Esc back")
+	d.press("esc", "r").see("rentop → h20-infer → release") // unmarked
+	d.press("esc", "g", "space", "space", "r", "d").see("rentop → release 2", "a release of 4090-data is under way").heard("release a100-tune destroy")
+	if heard := d.f.heard(); strings.Contains(heard, "release 4090-data") {
+		t.Errorf("what is under way was begun again: %s", heard)
+	}
+	d.press("j", "enter").see("→ 4090-data → release")
+	d.press("enter", "'4090-data", "enter").heard(`decide 4090-data name name="4090-data" shown="shown-1"`)
+	if heard := d.f.heard(); strings.Contains(heard, "decide a100-tune") {
+		t.Errorf("one name was taken for two: %s", heard)
+	}
+	d.press("esc").see("rentop → release 2")
+}
+
 func TestRelease(t *testing.T) {
 	d := drive(t, sample(), "en", 80, 24)
 	d.press("r", "d").heard("release a100-tune destroy")

@@ -22,6 +22,7 @@ type overview struct {
 	sort    int    // index into orders
 	reverse bool
 	filter  string
+	marked  map[string]bool // what a release takes together
 
 	// What follows is made from a view, and anew where that or the order changed.
 	made  madeRows
@@ -38,20 +39,62 @@ type madeRows struct {
 	reverse bool
 }
 
-func newOverview(a *app) *overview { return &overview{a: a} }
+func newOverview(a *app) *overview { return &overview{a: a, marked: map[string]bool{}} }
 
 func (o *overview) of() string    { return "" }
 func (o *overview) title() string { return "" }
 func (o *overview) close()        {}
 
-// clear takes the filter away; that is what going back means first.
+// clear takes the marks away, then the filter; that is what going back means first.
 func (o *overview) clear() bool {
-	had := o.filter != ""
-	o.filter = ""
+	had := o.filtered()
+	if len(o.marked) > 0 {
+		clear(o.marked)
+	} else {
+		o.filter = ""
+	}
 	return had
 }
 
-func (o *overview) filtered() bool { return o.filter != "" }
+func (o *overview) filtered() bool { return o.filter != "" || len(o.marked) > 0 }
+
+// mark marks the selected instance, or takes its mark away, and goes to the next.
+func (o *overview) mark() tea.Cmd {
+	if o.marked[o.name] {
+		delete(o.marked, o.name)
+	} else {
+		o.marked[o.name] = true
+	}
+	if n := len(o.chosen()); n > 0 {
+		o.a.say(info, o.a.N("marked", n, o.a.keyHelp("release"), o.a.keyHelp("back")))
+	}
+	return o.move(1)()
+}
+
+// chosen are the marked instances that are still there, whether the filter shows them
+// or not.
+func (o *overview) chosen() []string {
+	var out []string
+	for i := range o.a.v.Sessions {
+		if name := o.a.v.Sessions[i].Name; o.marked[name] {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// release is of the marked instances, else of the selected one.
+func (o *overview) release() tea.Cmd {
+	switch names := o.chosen(); len(names) {
+	case 0:
+		o.a.open(newRelease(o.a, o.name))
+	case 1:
+		o.a.open(newRelease(o.a, names[0]))
+	default:
+		o.a.open(newTogether(o.a, names))
+	}
+	return nil
+}
 
 func (o *overview) actions() []action {
 	o.rows() // settles the selection, which the reasons ask about
@@ -66,9 +109,10 @@ func (o *overview) actions() []action {
 		{id: "terminal", keys: []string{"t"}, foot: true, why: o.a.whyNotAct(&o.name), do: func() tea.Cmd { return o.a.terminal(o.name) }},
 		{id: "newjob", keys: []string{"n"}, foot: true, why: o.a.whyNotAct(&o.name), do: func() tea.Cmd { return o.a.newJob(o.name) }},
 		{id: "sync", keys: []string{"s"}, foot: true, why: one, do: func() tea.Cmd { o.a.open(newSync(o.a, o.name)); return nil }},
-		{id: "release", keys: []string{"r"}, foot: true, why: one, do: func() tea.Cmd { o.a.open(newRelease(o.a, o.name)); return nil }},
+		{id: "release", keys: []string{"r"}, foot: true, why: one, do: o.release},
 		{id: "costs", keys: []string{"$"}, foot: true, do: func() tea.Cmd { return o.a.openCosts("") }},
 		{id: "filter", keys: []string{"/"}, foot: true, do: func() tea.Cmd { o.a.push(newFilter(o.a, &o.filter)); return nil }},
+		{id: "mark", keys: []string{"space"}, why: one, do: o.mark},
 		{id: "jobs", keys: []string{"J"}, why: one, do: func() tea.Cmd { return o.a.openJobs(o.name) }},
 		{id: "edit", keys: []string{"e"}, why: o.a.whyNotConfigured(&o.name), do: func() tea.Cmd { return o.a.edit(o.name) }},
 		{id: "remove", keys: []string{"D"}, why: o.a.whyNotConfigured(&o.name), do: func() tea.Cmd { return o.a.remove(o.name) }},
@@ -82,7 +126,7 @@ func (o *overview) actions() []action {
 		{id: "reverse", keys: []string{"O"}, do: func() tea.Cmd { o.reverse = !o.reverse; return nil }},
 		{id: "down", keys: []string{"j", "down"}, do: o.move(1)},
 		{id: "up", keys: []string{"k", "up"}, do: o.move(-1)},
-		{id: "pagedown", keys: []string{"pgdown", "ctrl+f", "space"}, do: o.move(10)},
+		{id: "pagedown", keys: []string{"pgdown", "ctrl+f"}, do: o.move(10)},
 		{id: "pageup", keys: []string{"pgup", "ctrl+b"}, do: o.move(-10)},
 		{id: "first", keys: []string{"g", "home"}, do: o.move(-1 << 20)},
 		{id: "last", keys: []string{"G", "end"}, do: o.move(1 << 20)},
@@ -196,6 +240,9 @@ func (o *overview) draw(b cell.Area) {
 		if s.Name == o.name {
 			r = r.On(a.th.Selected)
 			r.Put(0, 0, a.th.Accent, a.gl.Pointer)
+		}
+		if o.marked[s.Name] {
+			r.Put(1, 0, a.th.Accent, a.gl.Yes)
 		}
 		overviewRow(r, &a.look, &t, s)
 		a.onClick(r, func() tea.Cmd {
@@ -325,9 +372,9 @@ func (o *overview) alertPage(alerts []alert, w int) page {
 	return p
 }
 
-// keyHelp is "r release" for an action of the top screen.
+// keyHelp is "r release" for an action that there is now.
 func (a *app) keyHelp(id string) string {
-	for _, x := range a.top().actions() {
+	for _, x := range a.actions() {
 		if k := a.keysOf(x); x.id == id && len(k) > 0 {
 			return a.keyName(k[0]) + " " + a.T("act."+id)
 		}

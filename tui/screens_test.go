@@ -196,6 +196,8 @@ var scenes = []struct {
 	{"release-waiting", func() *session.FleetView { return inRelease(release.Waiting) }, []string{"j", "r"}},
 	{"release-confirm", func() *session.FleetView { return inRelease(release.Waiting) }, []string{"j", "r", "enter"}},
 	{"release-review", func() *session.FleetView { return inRelease(release.Review) }, []string{"j", "r", "G"}},
+	{"overview-marked", sample, []string{"space", "space"}},
+	{"release-together", func() *session.FleetView { return inRelease(release.Waiting) }, []string{"space", "space", "space", "r", "j"}},
 	{"alarms", alarmed, []string{"!", "j"}},
 	{"alarms-of-one", alarmed, []string{"j", "enter", "!"}},
 	{"costs", sample, []string{"$"}},
