@@ -60,6 +60,8 @@ find "$HOME" -xdev -maxdepth 4 -name pyvenv.cfg 2>/dev/null | head -n 20 | while
   p=${c%/pyvenv.cfg}; b=$(printf %s "$p" | tr -c 'A-Za-z0-9._\n-' _)
   [ -x "$p/bin/python" ] && "$p/bin/python" -m pip --version >/dev/null 2>&1 && tool "pip-freeze-$b.txt" "$p/bin/python" -m pip freeze --all
 done
+v=$(find "$HOME" -xdev -maxdepth 4 -name pyvenv.cfg 2>/dev/null | sed 's:/pyvenv.cfg$::' | head -n 20)
+[ -n "$v" ] && printf 'venvs.txt\0%s\n\0' "$v"
 have apt-mark && tool apt-manual.txt apt-mark showmanual
 have dpkg-query && tool dpkg.txt dpkg-query -W -f '${Package} ${Version}\n'
 have apk && tool apk.txt apk info -v
