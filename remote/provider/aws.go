@@ -2,16 +2,18 @@ package provider
 
 // AWS EC2 by its Query API, https://docs.aws.amazon.com/AWSEC2/latest/APIReference/,
 // signed by AWS's own signer: the whole client of EC2 takes minutes to compile. All
-// requests are GETs, also those that act, which are never repeated. What an
-// instance leaves is in aws_left.go.
+// its requests are GETs, also those that act, which are never repeated. What an
+// instance leaves is in aws_left.go, what it costs in aws_price.go.
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -44,7 +46,7 @@ func awsCodes() codes {
 		key:    []string{"AuthFailure", "InvalidClientTokenId", "SignatureDoesNotMatch", "MissingAuthenticationToken", "ExpiredToken"},
 		rights: []string{"UnauthorizedOperation", "AccessDenied", "OptInRequired"},
 		clock:  []string{"RequestExpired", "RequestTimeTooSkewed"},
-		slow:   []string{"RequestLimitExceeded", "Throttling", "RequestThrottled"},
+		slow:   []string{"RequestLimitExceeded", "Throttling", "RequestThrottled", "ThrottlingException"},
 	}
 }
 
@@ -58,10 +60,13 @@ func newAWS(o Options) (driver, error) {
 		if err != nil {
 			return err
 		}
-		empty := sha256.Sum256(nil)
+		sum, err := bodySum(r)
+		if err != nil {
+			return err
+		}
 		cred := aws.Credentials{AccessKeyID: p.id, SecretAccessKey: p.secret, SessionToken: p.token}
-		region, _ := r.Context().Value(regionKey{}).(string)
-		return v4.NewSigner().SignHTTP(r.Context(), cred, r, hex.EncodeToString(empty[:]), "ec2", region, o.Now())
+		at, _ := r.Context().Value(scopeKey{}).(awsScope)
+		return v4.NewSigner().SignHTTP(r.Context(), cred, r, sum, at.service, at.region, o.Now())
 	}
 	awsCodes().read(w, func(status int, body []byte) (int, string, string) {
 		code, said := awsError(body)
@@ -70,11 +75,40 @@ func newAWS(o Options) (driver, error) {
 	return ec2{w, o.Base == "", o.Now}, nil
 }
 
-// regionKey marks a request's region, which is part of its signature.
-type regionKey struct{}
+// awsScope is what a request is for; it is part of its signature.
+type awsScope struct{ service, region string }
 
-// awsError reads a refusal, whatever the HTTP status is.
+type scopeKey struct{}
+
+func scoped(ctx context.Context, service, region string) context.Context {
+	return context.WithValue(ctx, scopeKey{}, awsScope{service, region})
+}
+
+// bodySum is the SHA-256 of a request's body, in hex.
+func bodySum(r *http.Request) (string, error) {
+	h := sha256.New()
+	if r.GetBody != nil {
+		body, err := r.GetBody()
+		if err != nil {
+			return "", err
+		}
+		defer body.Close()
+		if _, err := io.Copy(h, body); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// awsError reads a refusal, whatever the HTTP status is: EC2's, or the price list's.
 func awsError(body []byte) (code, said string) {
+	var j struct {
+		Type string `json:"__type"` // service#Code
+		Said string `json:"message"`
+	}
+	if json.Unmarshal(body, &j) == nil {
+		return j.Type[strings.LastIndexByte(j.Type, '#')+1:], j.Said
+	}
 	var v struct {
 		XMLName xml.Name `xml:"Response"`
 		Code    string   `xml:"Errors>Error>Code"`
@@ -118,7 +152,7 @@ func (e ec2) request(ctx context.Context, region, action string, in []string) ([
 			base += ".cn"
 		}
 	}
-	ctx = context.WithValue(ctx, regionKey{}, region)
+	ctx = scoped(ctx, "ec2", region)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/?"+query.Encode(), nil)
 	if err != nil {
 		return nil, errors.New("the request could not be made")
@@ -190,6 +224,9 @@ type awsInstance struct {
 	Zone     string    `xml:"placement>availabilityZone"`
 	IP       string    `xml:"ipAddress"`
 	Life     string    `xml:"instanceLifecycle"`
+	Runs     string    `xml:"usageOperation"` // which system it is billed for
+	Tenancy  string    `xml:"placement>tenancy"`
+	Products []string  `xml:"productCodes>item>productCode"` // what is sold with its image
 	Reason   string    `xml:"stateReason>message"`
 	Tags     []awsTag  `xml:"tagSet>item"`
 }
@@ -284,8 +321,8 @@ func (e ec2) list(ctx context.Context) ([]Instance, error) {
 	return everywhere(ctx, regions, e.listRegion)
 }
 
-// detail adds the card, by the kind of machine, the usual login of its image, and
-// what a spot instance costs now. What cannot be read is not known.
+// detail adds the card, by the kind of machine, and the usual login of its image. What
+// cannot be read is not known.
 func (e ec2) detail(ctx context.Context, in *Instance) error {
 	v, ok := in.read.(*awsInstance)
 	if !ok {
@@ -309,9 +346,6 @@ func (e ec2) detail(ctx context.Context, in *Instance) error {
 			in.Address.User = awsUser(images[0].Name)
 		}
 	}
-	if in.Spot && in.Status.State == Running {
-		in.PerHour, in.Currency = e.spotPrice(ctx, region, v), "USD"
-	}
 	return ctx.Err()
 }
 
@@ -326,21 +360,6 @@ func awsUser(image string) string {
 		return "admin"
 	}
 	return "ec2-user"
-}
-
-// spotPrice is the price that holds now: of a range, the API tells also the last
-// change before it.
-func (e ec2) spotPrice(ctx context.Context, region string, v *awsInstance) string {
-	now := e.now().UTC().Format(time.RFC3339)
-	found, err := awsList[struct {
-		Price string `xml:"spotPrice"`
-		Zone  string `xml:"availabilityZone"`
-	}](ctx, e, region, "DescribeSpotPriceHistory", "spotPriceHistorySet", "InstanceType.1", v.Type, "AvailabilityZone", v.Zone,
-		"ProductDescription.1", "Linux/UNIX", "StartTime", now, "EndTime", now)
-	if err != nil || len(found) != 1 || found[0].Zone != v.Zone {
-		return ""
-	}
-	return price(amount(jsonNumber(found[0].Price)))
 }
 
 // change makes a change of one instance, and reads that the answer is about it.

@@ -1,8 +1,12 @@
 package provider_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,13 +34,27 @@ func awsSigned(r *http.Request) bool {
 	if host == "" {
 		host = r.URL.Host
 	}
-	again, err := http.NewRequest(r.Method, "http://"+host+r.URL.RequestURI(), nil)
+	var body []byte
+	if r.Body != nil {
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return false
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	again, err := http.NewRequest(r.Method, "http://"+host+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		return false
 	}
+	service := "ec2"
+	if r.Method == http.MethodPost { // the price list
+		service = "pricing"
+		for _, name := range []string{"Content-Type", "X-Amz-Target"} {
+			again.Header.Set(name, r.Header.Get(name))
+		}
+	}
 	cred := aws.Credentials{AccessKeyID: cloudID, SecretAccessKey: theKey}
-	const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	if err := v4.NewSigner().SignHTTP(r.Context(), cred, again, empty, "ec2", parts[1], at); err != nil {
+	sum := sha256.Sum256(body)
+	if err := v4.NewSigner().SignHTTP(r.Context(), cred, again, hex.EncodeToString(sum[:]), service, parts[1], at); err != nil {
 		return false
 	}
 	return again.Header.Get("Authorization") == auth
@@ -50,10 +68,16 @@ func awsDialect() *dialect {
 	}
 	d := &dialect{
 		kind: "aws", ids: [3]string{"us-east-1/i-0a1b2c3d4e5f60001", "us-east-1/i-0a1b2c3d4e5f60002", "us-east-1/i-0ffffffffffffffff"}, refuse: refuse, key: cloudID + ":" + theKey, hosts: true, stories: cloudStories,
-		acts: func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Query().Get("Action"), "Describe") },
+		acts: func(r *http.Request) bool {
+			return r.Method == http.MethodGet && !strings.HasPrefix(r.URL.Query().Get("Action"), "Describe")
+		},
 		auth: awsSigned,
 	}
-	d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, _ []byte) {
+	d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte) {
+		if r.Method == http.MethodPost {
+			awsPriceList(s, w, r, body)
+			return
+		}
 		q := r.URL.Query()
 		region := strings.Split(r.Header.Get("Authorization"), "/")[2]
 		if r.URL.Host != "" && r.URL.Host != "ec2."+region+".amazonaws.com" {
@@ -158,7 +182,7 @@ func awsXML(b *box) string {
 	if b.volume == "spot" {
 		life = "<instanceLifecycle>spot</instanceLifecycle>"
 	}
-	return fmt.Sprintf(`<item><instanceId>%s</instanceId><imageId>ami-ubuntu</imageId><instanceState><code>16</code><name>%s</name></instanceState><instanceType>p4d.24xlarge</instanceType><launchTime>%s</launchTime><placement><availabilityZone>us-east-1b</availabilityZone></placement>%s%s<tagSet><item><key>Name</key><value>%s</value></item></tagSet></item>`,
+	return fmt.Sprintf(`<item><instanceId>%s</instanceId><imageId>ami-ubuntu</imageId><instanceState><code>16</code><name>%s</name></instanceState><instanceType>p4d.24xlarge</instanceType><launchTime>%s</launchTime><placement><availabilityZone>us-east-1b</availabilityZone><tenancy>default</tenancy></placement>%s%s<platformDetails>Linux/UNIX</platformDetails><usageOperation>RunInstances</usageOperation><tagSet><item><key>Name</key><value>%s</value></item></tagSet></item>`,
 		own, b.state, b.started.Format(time.RFC3339), ip, life, b.name)
 }
 
@@ -204,7 +228,7 @@ func leftOf(t *testing.T, p provider.Provider, id string, after provider.State) 
 	return out
 }
 
-// The card, its count, the login of the image, the price of spot; no price is made up.
+// The card, its count, the login of the image, the prices of spot and on demand.
 func TestAWSImport(t *testing.T) {
 	s := newStandIn(t, awsDialect())
 	s.boxes[s.d.ids[1]].volume = "spot"
@@ -213,7 +237,7 @@ func TestAWSImport(t *testing.T) {
 		t.Fatalf("%+v, %v: want both pages", list, err)
 	}
 	a, b := list[0], list[1]
-	if a.GPU != "A100" || a.GPUs != 8 || a.PerHour != "" || a.Spot || a.Name != "train" || a.Address.SSH() != "ssh ubuntu@54.1.1.10" || a.Status.StartedAt.IsZero() {
+	if a.GPU != "A100" || a.GPUs != 8 || a.PerHour != "32.7726" || a.Currency != "USD" || a.Spot || a.Name != "train" || a.Address.SSH() != "ssh ubuntu@54.1.1.10" || a.Status.StartedAt.IsZero() {
 		t.Errorf("%+v", a)
 	}
 	if !b.Spot || b.PerHour != "11.57" || b.Currency != "USD" {

@@ -44,6 +44,11 @@ type detailer interface {
 	detail(ctx context.Context, in *Instance) error
 }
 
+// pricer adds a price that takes requests of its own. What cannot be read stays "".
+type pricer interface {
+	prices(ctx context.Context, in *Instance)
+}
+
 // placer is a driver whose ids name a place, outside of which they need not be
 // looked for.
 type placer interface {
@@ -225,6 +230,9 @@ func (r *rented) Import(ctx context.Context) ([]Instance, error) {
 		r.seen.Add(r.Kind(), who, in.ID)
 		if d, ok := r.d.(detailer); ok {
 			_ = d.detail(ctx, &in) // what it lacks then is not known, and the list is still whole
+		}
+		if p, ok := r.d.(pricer); ok {
+			p.prices(ctx, &in)
 		}
 		kept = append(kept, in)
 	}
