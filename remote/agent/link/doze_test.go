@@ -26,16 +26,26 @@ func TestDozesBetweenMessages(t *testing.T) {
 		defer x.meter.mu.Unlock()
 		return x.meter.number
 	}
+	heard := func() int64 { return y.received.Load() + x.received.Load() }
 	before := number()
 	const n = 10
 	for range n {
 		if err := x.Send('s', make([]byte, 200)); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if pings := number() - before; pings != 0 || heard() == 0 {
+		t.Errorf("%d pings for %d small messages, of which %d bytes came", pings, n, heard())
+	}
+	for range n {
+		if err := x.Send('s', make([]byte, little)); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	if pings := number() - before; pings < 1 || pings > 3*n {
-		t.Errorf("%d pings for %d messages", pings, n)
+		t.Errorf("%d pings for %d messages that are worth them", pings, n)
 	}
 	go y.Close()
 	x.Close()

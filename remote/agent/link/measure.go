@@ -24,6 +24,9 @@ const (
 	shortest    = 10 * time.Millisecond
 	longest     = 250 * time.Millisecond
 	minInterval = 100 * time.Millisecond // a rate is measured over at least so long
+	// little is what comes and goes without being measured or told of: a helper that
+	// sends a sample a second is not woken twice more for it.
+	little = 4 << 10
 )
 
 // Stats is what a link measured of itself.
@@ -51,6 +54,7 @@ type meter struct {
 	out, in speed
 	arrived int64 // as the other side has said
 	told    time.Time
+	came    int64 // when told
 }
 
 func (m *meter) init(now time.Time) {
@@ -113,7 +117,7 @@ func (l *Carrier) measure() {
 		case <-t.C:
 		}
 		now := l.moved()
-		if now == moved && l.meter.known() { // nothing to measure: no more pings
+		if now-moved < little && l.meter.known() { // nothing to measure: no more pings
 			if !l.meter.settled() {
 				t.Reset(longest)
 				continue
@@ -185,11 +189,11 @@ const unasked = 0
 // report says now and then what has come, without being asked: a ping waits behind
 // all that is on its way, on a slow link for seconds.
 func (l *Carrier) report(s *stripe) {
-	now, m := l.o.Now(), &l.meter
+	now, came, m := l.o.Now(), l.received.Load(), &l.meter
 	m.mu.Lock()
-	due := now.Sub(m.told) >= reportEvery
+	due := came-m.came >= little && now.Sub(m.told) >= reportEvery
 	if due {
-		m.told = now
+		m.told, m.came = now, came
 	}
 	m.mu.Unlock()
 	if due {

@@ -4,7 +4,6 @@ package nvml
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -18,6 +17,8 @@ import (
 // hostReader reads the machine around the GPUs. Counters come from /proc, which
 // does not block; disks are asked for elsewhere, because a network mount may.
 type hostReader struct {
+	files kernelFiles
+	group cgroup
 	last  *sample.Counters
 	mem   sample.MachineMemory
 	mu    stdsync.Mutex
@@ -26,7 +27,7 @@ type hostReader struct {
 
 const disksEvery = 30 * time.Second
 
-func (h *hostReader) start(ctx context.Context, wg *stdsync.WaitGroup) {
+func (h *hostReader) start(ctx context.Context) {
 	go func() { // not waited for: statfs of a dead mount does not come back
 		t := time.NewTicker(disksEvery)
 		defer t.Stop()
@@ -46,7 +47,7 @@ func (h *hostReader) start(ctx context.Context, wg *stdsync.WaitGroup) {
 
 // read gives the figures since the reading before.
 func (h *hostReader) read() sample.Host {
-	c := sample.ParseHost(hostLine())
+	c := sample.ParseHost(h.line())
 	out := c.Host(h.last, runtime.NumCPU())
 	h.last, h.mem = &c, c.Machine()
 	h.mu.Lock()
@@ -57,33 +58,36 @@ func (h *hostReader) read() sample.Host {
 
 func (h *hostReader) memory() sample.MachineMemory { return h.mem }
 
-// hostLine writes the kernel's counters in the form that the collector prints.
-func hostLine() string {
+// line is the kernel's counters in the form that the collector prints.
+func (h *hostReader) line() string {
+	k := &h.files
 	var b strings.Builder
-	up, _, _ := strings.Cut(one("/proc/uptime"), " ")
-	load, _, _ := strings.Cut(one("/proc/loadavg"), " ")
-	cpu := strings.Join(strings.Fields(strings.TrimPrefix(one("/proc/stat"), "cpu")), ",")
-	fmt.Fprintf(&b, "up=%s load=%s cpu=%s mem=", up, load, cpu)
-	for i, l := range lines("/proc/meminfo", 5) {
-		f := strings.Fields(l)
-		if len(f) < 2 {
-			continue
+	put := func(words ...string) {
+		for _, w := range words {
+			b.WriteString(w)
 		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(f[0] + f[1])
 	}
-	fmt.Fprintf(&b, " cg=%s net=", cgroup())
-	sep := ""
-	for _, l := range lines("/proc/net/dev", 40) {
+	up, _, _ := strings.Cut(k.one("/proc/uptime"), " ")
+	load, _, _ := strings.Cut(k.one("/proc/loadavg"), " ")
+	cpu := strings.Join(strings.Fields(strings.TrimPrefix(k.one("/proc/stat"), "cpu")), ",")
+	put("up=", up, " load=", load, " cpu=", cpu, " mem=")
+	n := 0
+	for l := range strings.Lines(k.head("/proc/meminfo")) {
+		if f := strings.Fields(l); len(f) >= 2 {
+			put(f[0], f[1], ",")
+		}
+		if n++; n == 5 { // MemTotal, MemFree, MemAvailable, Buffers, Cached
+			break
+		}
+	}
+	put(" cg=", h.group.read(k), " net=")
+	for l := range strings.Lines(k.head("/proc/net/dev")) {
 		name, rest, ok := strings.Cut(l, ":")
 		f := strings.Fields(rest)
 		if name = strings.TrimSpace(name); !ok || len(f) < 9 || ofContainers(name) {
 			continue
 		}
-		fmt.Fprintf(&b, "%s%s:%s:%s", sep, name, f[0], f[8])
-		sep = ","
+		put(name, ":", f[0], ":", f[8], ",")
 	}
 	return b.String()
 }
@@ -99,71 +103,6 @@ func ofContainers(name string) bool {
 		}
 	}
 	return false
-}
-
-// cgroup is "limit,current,inactive,quota,period,usage" of cgroup v2, or v1.
-func cgroup() string {
-	const v2, v1 = "/sys/fs/cgroup/", "/sys/fs/cgroup/"
-	var lim, cur, ina, quota, period, use string
-	switch {
-	case readable(v2+"memory.max") || readable(v2+"cpu.max"):
-		if lim = one(v2 + "memory.max"); lim != "" && lim != "max" {
-			cur, ina = one(v2+"memory.current"), keyed(v2+"memory.stat", "inactive_file")
-		}
-		quota, period, _ = strings.Cut(one(v2+"cpu.max"), " ")
-		use = keyed(v2+"cpu.stat", "usage_usec")
-	case readable(v1 + "memory/memory.limit_in_bytes"):
-		lim, cur = one(v1+"memory/memory.limit_in_bytes"), one(v1+"memory/memory.usage_in_bytes")
-		ina = keyed(v1+"memory/memory.stat", "total_inactive_file")
-		quota, period = one(v1+"cpu/cpu.cfs_quota_us"), one(v1+"cpu/cpu.cfs_period_us")
-		if use = one(v1 + "cpuacct/cpuacct.usage"); len(use) > 3 {
-			use = use[:len(use)-3] // nanoseconds
-		}
-	}
-	return strings.Join([]string{lim, cur, ina, quota, period, use}, ",")
-}
-
-func readable(path string) bool { return syscall.Access(path, 4) == nil } // R_OK
-
-// head reads the beginning of a file of the kernel's, past the runtime's poller,
-// which would cost more than the reading.
-func head(path string) string {
-	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return ""
-	}
-	defer syscall.Close(fd)
-	buf := make([]byte, 4<<10)
-	n := 0
-	for n < len(buf) {
-		m, err := syscall.Read(fd, buf[n:])
-		if err != nil || m <= 0 {
-			break
-		}
-		n += m
-	}
-	return string(buf[:n])
-}
-
-// one is a file's first line.
-func one(path string) string {
-	l, _, _ := strings.Cut(head(path), "\n")
-	return l
-}
-
-func lines(path string, n int) []string {
-	l := strings.Split(strings.TrimSpace(head(path)), "\n")
-	return l[:min(n, len(l))]
-}
-
-// keyed is the word after key at the beginning of a line.
-func keyed(path, key string) string {
-	for _, l := range strings.Split(head(path), "\n") {
-		if rest, ok := strings.CutPrefix(l, key+" "); ok {
-			return rest
-		}
-	}
-	return ""
 }
 
 // readDisks asks each mount for its room, as df does.

@@ -4,7 +4,6 @@ package nvml
 
 import (
 	"context"
-	stdsync "sync"
 
 	"rentop/remote/gpu/sample"
 )
@@ -16,8 +15,7 @@ type Host struct{ h hostReader }
 // NewHost begins to look at the disks, until ctx ends.
 func NewHost(ctx context.Context) *Host {
 	h := &Host{}
-	var none stdsync.WaitGroup
-	h.h.start(ctx, &none)
+	h.h.start(ctx)
 	return h
 }
 

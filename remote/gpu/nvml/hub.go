@@ -5,7 +5,6 @@ package nvml
 import (
 	"context"
 	"fmt"
-	stdsync "sync"
 	"time"
 
 	"rentop/remote/gpu/sample"
@@ -68,11 +67,10 @@ type event struct {
 func Run(ctx context.Context, o Options, emit func(sample.Sample)) error {
 	o = o.filled()
 	ctx, cancel := context.WithCancel(ctx)
-	var helpers stdsync.WaitGroup
-	defer helpers.Wait() // of those that cannot hang
 	defer cancel()
 	h := &hub{o: o, work: make(chan *batch, 1), reports: make(chan report, 1), events: make(chan event, 64)}
-	h.host.start(ctx, &helpers)
+	h.host.start(ctx)
+	defer h.host.files.close()
 	h.people.start(ctx)
 
 	type opened struct {
@@ -162,11 +160,15 @@ func (h *hub) end() {
 }
 
 // round has every lane read that is not stuck, emits the sample when they have
-// answered or are stuck, and waits for the next tick.
+// answered or are stuck, and waits for the next tick. A worker that is in time is
+// not watched: the timer alone would cost as much as the reading. One that is late
+// at the tick is, so that whatever else hangs is found soon.
 func (h *hub) round(ctx context.Context, tick <-chan time.Time, emit func(sample.Sample)) {
-	var tasks []task
-	now := h.o.Now()
+	patience := min(h.o.Interval*6/10, 300*time.Millisecond)
+	var look <-chan time.Time
 	if h.answered() { // a round that takes longer than an interval is waited for
+		var tasks []task
+		now := h.o.Now()
 		for _, l := range h.lanes {
 			if !l.out {
 				l.out = true
@@ -174,15 +176,15 @@ func (h *hub) round(ctx context.Context, tick <-chan time.Time, emit func(sample
 			}
 		}
 		h.give(tasks)
+	} else {
+		t := time.NewTicker(patience / 2)
+		defer t.Stop()
+		look = t.C
 	}
-	patience := min(h.o.Interval*6/10, 300*time.Millisecond)
-	look := time.NewTimer(patience)
-	defer look.Stop()
 	emitted := false
 	for {
 		if !emitted && h.answered() {
 			emitted = true
-			look.Stop()
 			emit(h.sample(h.o.Now()))
 		}
 		select {
@@ -190,9 +192,8 @@ func (h *hub) round(ctx context.Context, tick <-chan time.Time, emit func(sample
 			h.take(r)
 		case e := <-h.events:
 			h.lanes[e.card].note(e)
-		case <-look.C:
+		case <-look:
 			h.replace(ctx, patience)
-			look.Reset(patience / 2)
 		case <-tick:
 			h.replace(ctx, patience)
 			if !emitted {

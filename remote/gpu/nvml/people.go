@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	stdsync "sync"
@@ -76,7 +77,7 @@ func (p *people) work(ctx context.Context, proc string, container bool) {
 		case <-ctx.Done():
 			return
 		}
-		for _, h := range list {
+		for _, h := range p.gather(list) {
 			p.mu.Lock()
 			before, known := p.seen[h.pid]
 			p.mu.Unlock()
@@ -92,6 +93,20 @@ func (p *people) work(ctx context.Context, proc string, container bool) {
 				delete(p.seen, h.pid)
 			}
 			p.mu.Unlock()
+		}
+	}
+}
+
+// gather adds what else is asked, each PID once: one process may hold every GPU.
+func (p *people) gather(list []holder) []holder {
+	all := slices.Clone(list)
+	for {
+		select {
+		case more := <-p.ask:
+			all = append(all, more...)
+		default:
+			slices.SortFunc(all, func(a, b holder) int { return a.pid - b.pid })
+			return slices.CompactFunc(all, func(a, b holder) bool { return a.pid == b.pid })
 		}
 	}
 }
@@ -174,8 +189,9 @@ func (p *people) join(g *sample.GPU, list []holder, l *lane) (shown []sample.Pro
 // lookUp reads a process of this machine; there is false where it has none.
 func lookUp(proc string, pid int, users map[uint32]string, before person, container bool) (p person, there bool) {
 	dir := proc + "/" + strconv.Itoa(pid)
-	stat, err := os.ReadFile(dir + "/stat")
-	if err != nil {
+	var buf [512]byte // a name of 15 bytes and 21 numbers
+	stat, ok := readHead(dir+"/stat", buf[:])
+	if !ok {
 		return p, false
 	}
 	p.start = startTicks(stat)
@@ -197,6 +213,18 @@ func lookUp(proc string, pid int, users map[uint32]string, before person, contai
 	}
 	p.vouched = !container || holdsGPU(dir)
 	return p, true
+}
+
+// readHead reads a file of the kernel's once, past the runtime's poller, which would
+// cost more than the reading.
+func readHead(path string, buf []byte) ([]byte, bool) {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer syscall.Close(fd)
+	n, err := syscall.Read(fd, buf)
+	return buf[:max(n, 0)], err == nil && n > 0
 }
 
 // startTicks is field 22 of /proc/PID/stat; the name before it may hold anything.
