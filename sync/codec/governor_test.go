@@ -114,11 +114,11 @@ func TestGovernorFollowsTheLink(t *testing.T) {
 		slow[l].ratio = min(1, slow[l].ratio*1.6)
 	}
 	for _, grades := range [][levels]grade{prior, slow} {
-		for _, rate := range []float64{1e6, 3e6, 12.5e6, 40e6, 125e6, 400e6, 2e9} {
+		for _, rate := range []float64{1e6, 3e6, 12.5e6, 125e6, 2e9} {
 			for i := range 4 {
 				knows, starts := i&1 == 0, i&2 == 0
 				m := machine{workers: 2, rate: rate, knows: knows, starts: starts, grades: grades}
-				total := int(min(rate*30, 3e9))
+				total := int(min(rate*30, 1.5e9))
 				best, level := time.Duration(1<<62), LevelNone
 				for l := range levels {
 					if d, _, _ := m.play(total, nil, l); d < best {

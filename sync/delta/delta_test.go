@@ -152,7 +152,7 @@ func TestNoBasis(t *testing.T) {
 // What edits may cost, in literal bytes.
 func TestLiterals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
-	basis := random(rng, 64<<20)
+	basis := random(rng, 16<<20)
 	size := int64(len(basis))
 	ix := index(t, size, basis)
 
