@@ -11,6 +11,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/agent"
 	agentlink "rentop/remote/agent/link"
+	"rentop/remote/provider"
 	"rentop/remote/store"
 	"rentop/session/config"
 	"rentop/session/phrase"
@@ -47,6 +48,7 @@ func (s *Session) bucket(to string) (*store.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	p = p.Seen(s.cfg().Provider, provider.RegionOf(s.cfg().Provider, s.providerID()))
 	o := store.Options{Now: s.f.opt.Now}
 	if s.f.Config().Transfer.MayUseAgent() {
 		o.Helper = s.storeHelper

@@ -59,16 +59,21 @@ func (s *Session) Estimate(d sync.Direction, bytes int64) Estimate {
 		took := time.Duration(float64(bytes) / e.Rate * float64(time.Second))
 		e.Took = &took
 	}
+	e.Traffic = s.traffic(d, bytes)
+	return e
+}
+
+// traffic is what so many bytes cost by the config's prices; nil: not known.
+func (s *Session) traffic(d sync.Direction, bytes int64) *billing.Amount {
 	in, out, err := s.cfg().Traffic.Prices()
 	price := in
 	if d == sync.Pull {
 		price = out
 	}
-	if err == nil && price != nil {
-		v := new(big.Rat).Mul(price, big.NewRat(bytes, 1_000_000_000))
-		e.Traffic = &billing.Amount{Value: v, Currency: s.plan().Currency}
+	if err != nil || price == nil {
+		return nil
 	}
-	return e
+	return &billing.Amount{Value: new(big.Rat).Mul(price, big.NewRat(bytes, 1_000_000_000)), Currency: s.plan().Currency}
 }
 
 // gauge measures a transfer by its reports.

@@ -18,6 +18,7 @@ import (
 	"rentop/session/lock"
 	"rentop/session/phrase"
 	"rentop/session/release"
+	"rentop/sync"
 )
 
 // releaseSlot holds the one release that a session may have under way, and the
@@ -276,7 +277,8 @@ func (s *Session) releaseDeps(ctx context.Context) release.Deps {
 		EnvDir:      filepath.Join(dir, "environments", s.cfg().Name+"-"+s.uid[:min(6, len(s.uid))]),
 		SnapshotDir: filepath.Join(dir, "snapshots", s.cfg().Name),
 		Provider:    s.prov(), ProviderID: s.providerID(),
-		GoesOn: s.goesOn, Cost: s.finalCost, Review: s.reviewLines,
+		Traffic: s.pullTraffic,
+		GoesOn:  s.goesOn, Cost: s.finalCost, Review: s.reviewLines,
 		Journal: releaseJournal{s},
 		Changed: func(v release.View) { s.send(func(st *state) { st.release = &v }) },
 		Stay:    s.f.opt.Live,
@@ -355,6 +357,14 @@ func (s *Session) goesOn(ctx context.Context, goal release.Goal) ([]release.Goes
 		out = append(out, release.GoesOn{What: phrase.Plain(leftover(l)), PerMonth: cost})
 	}
 	return out, nil
+}
+
+// pullTraffic is what bringing so many bytes away costs at most.
+func (s *Session) pullTraffic(bytes int64) string {
+	if t := s.traffic(sync.Pull, bytes); t != nil {
+		return t.String()
+	}
+	return "?"
 }
 
 // leftover says what goes on costing, in the provider's words.

@@ -273,6 +273,12 @@ func (s *releaseScreen) phase(p *page, r *release.View, w int) {
 	if r.Phase == release.Waiting && r.Goal != release.CheckOnly {
 		if n := len(r.Fails()); n > 0 {
 			p.text(w, 0, a.th.Warn, a.N("rel.fails", n))
+			if traffic := r.PullTraffic; traffic != "" {
+				if traffic != "?" {
+					traffic = a.T("plan.atmost", traffic)
+				}
+				p.text(w, 0, a.th.Dim, a.T("rel.bringing", size(float64(r.LostSize)), traffic))
+			}
 		} else {
 			p.text(w, 0, a.th.Good, a.T("rel.ready"))
 		}

@@ -164,7 +164,7 @@ func inRelease(phase release.Phase) *session.FleetView {
 			{ID: release.CheckSnapshot, State: release.Offered, Summary: phrase.Say("snapshot.offered")},
 			{ID: release.CheckCosts, State: release.Passed, Summary: phrase.Count("costs.some", 1)},
 		},
-		Lost: []release.Evidence{{What: "/root/ckpt/step-9000.safetensors", Size: 2 << 30, Lost: true}}, LostSize: 3 << 30,
+		Lost: []release.Evidence{{What: "/root/ckpt/step-9000.safetensors", Size: 2 << 30, Lost: true}}, LostSize: 3 << 30, PullTraffic: "0.97 CNY",
 		GoesOn: []release.GoesOn{{What: phrase.Plain("disk, 100 GB"), PerMonth: "35.00 CNY"}},
 	}
 	if phase == release.Review {

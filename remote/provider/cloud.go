@@ -44,6 +44,16 @@ func placed(id string) (region, own string) {
 	return region, own
 }
 
+// RegionOf is the region in an instance's id; "" where such ids have none.
+func RegionOf(kind, id string) string {
+	switch kind {
+	case "aws", "alibaba", "tencent":
+		region, _ := placed(id)
+		return region
+	}
+	return ""
+}
+
 // checkPlaced says what is wrong with an id; its region becomes part of a host.
 func checkPlaced(id, prefix string) string {
 	region, own := placed(id)

@@ -26,6 +26,9 @@ type Place struct {
 	Internal   string
 	Region     string // "": us-east-1
 	Addressing string // path, host or "": host where the service wants it
+	// InRegion says that the instance is the same provider's, in the bucket's region,
+	// where the usual address is without public traffic.
+	InRegion bool
 }
 
 const awsEndpoint = "https://s3.amazonaws.com"

@@ -171,7 +171,7 @@ func (t transfer) view() session.TransferView {
 }
 
 func (c checklist) view(instance string) *release.View {
-	v := &release.View{ID: text(c.ID), Instance: instance, Goal: release.Goal(text(c.Goal)), Phase: release.Phase(text(c.Phase)), Why: c.Why.text(), Lost: found(c.Lost), LostSize: count(c.LostSize),
+	v := &release.View{ID: text(c.ID), Instance: instance, Goal: release.Goal(text(c.Goal)), Phase: release.Phase(text(c.Phase)), Why: c.Why.text(), Lost: found(c.Lost), LostSize: count(c.LostSize), PullTraffic: text(c.Traffic),
 		CanStop: c.CanStop, CanDestroy: c.CanDestroy, StopNote: text(c.StopNote), StartedAt: c.StartedAt, Resumed: c.Resumed,
 		Proof: c.Proof.text(), Ended: provider.State(text(c.Ended)), Cost: text(c.Cost), Pulled: count(c.Pulled), PulledTo: text(c.PulledTo)}
 	for _, x := range c.Checks {

@@ -132,7 +132,7 @@ func (e encoder) transfer(t *session.TransferView) transfer {
 // release leaves out Shown: nobody answers a recording.
 func (e encoder) release(r *release.View) *checklist {
 	out := &checklist{
-		ID: r.ID, Goal: string(r.Goal), Phase: string(r.Phase), Why: e.say(r.Why), Lost: e.found(r.Lost), LostSize: r.LostSize,
+		ID: r.ID, Goal: string(r.Goal), Phase: string(r.Phase), Why: e.say(r.Why), Lost: e.found(r.Lost), LostSize: r.LostSize, Traffic: r.PullTraffic,
 		CanStop: r.CanStop, CanDestroy: r.CanDestroy, StopNote: e.text(r.StopNote), StartedAt: r.StartedAt, Resumed: r.Resumed,
 		Proof: e.say(r.Proof), Ended: string(r.Ended), Cost: r.Cost, Pulled: r.Pulled, PulledTo: e.path(r.PulledTo),
 	}

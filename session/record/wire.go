@@ -204,6 +204,7 @@ type checklist struct {
 	Why        said       `json:"why,omitempty"`
 	Lost       []evidence `json:"lost,omitempty"`
 	LostSize   int64      `json:"lost_size,omitempty"`
+	Traffic    string     `json:"pull_traffic,omitempty"`
 	GoesOn     []goesOn   `json:"goes_on,omitempty"`
 	CanStop    bool       `json:"can_stop,omitempty"`
 	CanDestroy bool       `json:"can_destroy,omitempty"`

@@ -95,6 +95,7 @@ type Deps struct {
 	Provider   provider.Provider
 	ProviderID string
 	GoesOn     func(ctx context.Context, after Goal) ([]GoesOn, error)
+	Traffic    func(bytes int64) string                // what bringing so much away costs; nil: not known
 	Cost       func(ctx context.Context) string        // the review's line
 	Review     func(ctx context.Context) []phrase.Text // what else is to be learnt from this rental; nil: nothing
 

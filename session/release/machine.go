@@ -417,6 +417,13 @@ func (m *Machine) store() {
 			v.LostSize += max(0, e.Size)
 		}
 	}
+	v.PullTraffic = ""
+	if v.LostSize > 0 {
+		v.PullTraffic = "?"
+		if m.d.Traffic != nil {
+			v.PullTraffic = m.d.Traffic(v.LostSize)
+		}
+	}
 	slices.SortStableFunc(v.Lost, func(a, b Evidence) int { return int(max(-1, min(1, b.Size-a.Size))) })
 	v.Shown = hex.EncodeToString(h.Sum(nil)[:8])
 	v.GoesOn = slices.Clone(v.GoesOn)

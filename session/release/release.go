@@ -82,28 +82,31 @@ const (
 
 // View is the state of a release, for a screen or for JSON.
 type View struct {
-	ID         string // of this run
-	Instance   string // name
-	Goal       Goal
-	Phase      Phase
-	Checks     []Check
-	Why        phrase.Text // for Stuck, and why a recheck started over
-	Lost       []Evidence
-	LostSize   int64
-	GoesOn     []GoesOn // what costs money afterwards
-	CanStop    bool
-	CanDestroy bool
-	StopNote   string         // what a stop does not end
-	Snapshots  []SnapshotKind // that can be taken now
-	Shown      string         // names exactly this picture; a typed name carries it back
-	StartedAt  time.Time
-	Resumed    bool           // this is a run that an earlier rentop left unfinished
-	Proof      phrase.Text    // the provider's word at the end
-	Ended      provider.State // the same as a state; "" before
-	Cost       string         // the review's line; "?" where unknown
-	Review     []phrase.Text  `json:",omitempty"` // what else is to be learnt from this rental
-	Pulled     int            // files that this run brought to PulledTo
-	PulledTo   string         // a folder here; "" where none
+	ID       string // of this run
+	Instance string // name
+	Goal     Goal
+	Phase    Phase
+	Checks   []Check
+	Why      phrase.Text // for Stuck, and why a recheck started over
+	Lost     []Evidence
+	LostSize int64
+	// PullTraffic is what bringing Lost away costs at most in traffic: "?" where no price
+	// is known, "" where there is nothing to bring.
+	PullTraffic string
+	GoesOn      []GoesOn // what costs money afterwards
+	CanStop     bool
+	CanDestroy  bool
+	StopNote    string         // what a stop does not end
+	Snapshots   []SnapshotKind // that can be taken now
+	Shown       string         // names exactly this picture; a typed name carries it back
+	StartedAt   time.Time
+	Resumed     bool           // this is a run that an earlier rentop left unfinished
+	Proof       phrase.Text    // the provider's word at the end
+	Ended       provider.State // the same as a state; "" before
+	Cost        string         // the review's line; "?" where unknown
+	Review      []phrase.Text  `json:",omitempty"` // what else is to be learnt from this rental
+	Pulled      int            // files that this run brought to PulledTo
+	PulledTo    string         // a folder here; "" where none
 }
 
 // Losses counts Lost: files, and what is none (jobs, git trees).

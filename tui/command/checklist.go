@@ -126,6 +126,17 @@ func lost(v release.View) string {
 	return strings.Join(parts, " and ") + " would be lost"
 }
 
+// bringing says what the traffic of saving it costs.
+func bringing(v release.View) string {
+	switch v.PullTraffic {
+	case "":
+		return ""
+	case "?":
+		return "; to bring it away: traffic ?"
+	}
+	return "; to bring it away: traffic at most " + v.PullTraffic
+}
+
 func counted(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -155,7 +166,7 @@ func (l *checklist) end(v release.View) {
 		out = l.block
 	}
 	if len(v.Lost) > 0 {
-		fmt.Fprintln(out, lost(v))
+		fmt.Fprintln(out, lost(v)+bringing(v))
 	}
 	for _, g := range v.GoesOn {
 		fmt.Fprintf(out, "goes on costing: %s: %s a month\n", g.What, g.PerMonth)
@@ -180,7 +191,8 @@ type released struct {
 	Cost      string     `json:"cost"` // "?" where it is not known
 	StartedAt *time.Time `json:"started_at"`
 	Resumed   bool       `json:"resumed"`
-	LostFiles int        `json:"lost_files"` // also those that lost does not name
+	LostFiles int        `json:"lost_files"`   // also those that lost does not name
+	Traffic   string     `json:"pull_traffic"` // at most, to bring what is lost away; "?" where not known, "" where nothing is
 	Pulled    int        `json:"pulled"`
 	PulledTo  string     `json:"pulled_to"` // a folder here; "" where nothing was pulled
 	Review    []string   `json:"review"`    // what is to be learnt from this rental, at its end
@@ -210,7 +222,7 @@ func releaseOf(v release.View) released {
 	r := released{
 		ID: v.ID, Instance: v.Instance, Goal: string(v.Goal), Phase: string(v.Phase), Checks: []check{},
 		Lost: evidenceOf(v.Lost), LostBytes: v.LostSize, GoesOn: []goesOn{}, Why: v.Why.String(), Proof: v.Proof.String(), Cost: v.Cost,
-		StartedAt: instant(v.StartedAt), Resumed: v.Resumed, Pulled: v.Pulled, PulledTo: v.PulledTo,
+		StartedAt: instant(v.StartedAt), Resumed: v.Resumed, Traffic: v.PullTraffic, Pulled: v.Pulled, PulledTo: v.PulledTo,
 	}
 	r.LostFiles, _ = v.Losses()
 	r.Review = []string{}

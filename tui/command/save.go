@@ -178,7 +178,7 @@ func saveLine(l session.SaveLine) string {
 	if l.Host != "" {
 		way = ", over the public address " + l.Host
 		if l.Internal {
-			way = ", over the internal address " + l.Host + ": no public traffic"
+			way = ", to " + l.Host + " over its provider's own network: no public traffic"
 		}
 	}
 	traffic := orUnknown(l.Estimate.Traffic)

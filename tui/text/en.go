@@ -402,6 +402,7 @@ func english() map[string]string {
 		"rel.resumed":           "An earlier rentop left this unfinished. Everything is checked anew.",
 		"rel.fails":             "%d lines fail: pull what would be lost, or type the name to waive them.",
 		"rel.fails.1":           "1 line fails: pull what would be lost, or type the name to waive it.",
+		"rel.bringing":          "To bring %s away: traffic %s",
 		"rel.ready":             "Everything was proven to exist elsewhere. Enter confirms.",
 		"rel.more":              "and %d more (%s)",
 		"rel.goeson":            "still costs",

@@ -402,6 +402,7 @@ func chinese() map[string]string {
 		"rel.resumed":           "上次的 rentop 未完成此操作。全部重新检查。",
 		"rel.fails":             "%d 项未通过：取回会丢失的内容，或输入名称放弃。",
 		"rel.fails.1":           "1 项未通过：取回会丢失的内容，或输入名称放弃。",
+		"rel.bringing":          "取回 %s 的流量：%s",
 		"rel.ready":             "已证明一切都另有副本。按回车确认。",
 		"rel.more":              "还有 %d 项（%s）",
 		"rel.goeson":            "继续计费",
