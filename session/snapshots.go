@@ -276,7 +276,7 @@ var errNoSnapshot = errors.New("no such snapshot")
 // findSnapshot takes a portable one's name, its file, an instance's name (its newest)
 // or a provider's id.
 func (f *Fleet) findSnapshot(ctx context.Context, which string) (Snapshot, error) {
-	if st, err := os.Stat(which); err == nil && st.Mode().IsRegular() {
+	if st, err := os.Stat(which); err == nil && st.Mode().IsRegular() && strings.Contains(which, ".tar.") {
 		p, _, err := release.OpenPortable(ctx, which)
 		return hereSnapshot(p, ""), err
 	}

@@ -86,11 +86,12 @@ func exitCode(err error) int {
 		cfg     *config.Error
 		deletes *sync.RefusedError
 		inside  *provider.NotInsideError
+		taken   *session.OccupiedError
 		changed *remote.HostKeyChangedError
 		unknown *remote.HostKeyUnknownError
 	)
 	switch {
-	case errors.As(err, &no), errors.As(err, &deletes), errors.As(err, &changed), errors.As(err, &unknown), errors.As(err, &inside),
+	case errors.As(err, &no), errors.As(err, &deletes), errors.As(err, &changed), errors.As(err, &unknown), errors.As(err, &inside), errors.As(err, &taken),
 		errors.Is(err, session.ErrAtOnce), errors.Is(err, remote.ErrNobodyToAsk), errors.Is(err, remote.ErrDeclined), errors.Is(err, session.ErrReleasing):
 		return refused
 	case errors.As(err, &bad), errors.As(err, &cfg), errors.Is(err, session.ErrUnknownInstance),
