@@ -140,7 +140,7 @@ func start(ctx context.Context, h Host, script string, args []string, o Options)
 	<-wrote // before anything of the link's
 	s := &Session{host: h, stream: st, hello: theirs, args: args}
 	s.life, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	lo := link.Options{MaxStripes: o.MaxStripes}
+	lo := link.Options{MaxStripes: o.MaxStripes, Hasty: true}
 	if theirs.Join != "" && o.MaxStripes != 1 {
 		lo.Grow = s.grow
 	}

@@ -1,6 +1,7 @@
 package far
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"sync"
@@ -29,7 +30,8 @@ type Options struct {
 
 // flow is the account.
 type flow struct {
-	o Options
+	o     Options
+	first *Item // comes before what run is given
 
 	mu      sync.Mutex // protects what follows
 	last    uint32
@@ -61,7 +63,21 @@ type driver interface {
 	last(still func() bool) error
 }
 
-func newFlow(o Options) *flow {
+// first waits for an item: where none comes there is no call to make, nor its round
+// trip. It is nil where items ended without one.
+func first(ctx context.Context, items <-chan Item) (*Item, error) {
+	select {
+	case it, ok := <-items:
+		if !ok {
+			return nil, nil
+		}
+		return &it, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func newFlow(o Options, first *Item) *flow {
 	nobody := func(int64) {}
 	for _, hears := range []*func(int64){&o.Content, &o.Reused, &o.Kept, &o.Reading, &o.Wire} {
 		if *hears == nil {
@@ -74,7 +90,7 @@ func newFlow(o Options) *flow {
 	if o.Done == nil {
 		o.Done = func(Item, error) {}
 	}
-	return &flow{o: o, pending: map[uint32]*underway{}, settled: make(chan struct{}, 1)}
+	return &flow{o: o, first: first, pending: map[uint32]*underway{}, settled: make(chan struct{}, 1)}
 }
 
 // idle is how long nothing may follow before what was gathered is sent.
@@ -100,10 +116,14 @@ func (f *flow) run(k *call, in <-chan Item, d driver) error {
 		}
 		var it Item
 		ok, got := true, false
-		select {
-		case it, ok = <-next:
-			got = true
-		default:
+		if f.first != nil {
+			it, got, f.first = *f.first, true, nil
+		} else {
+			select {
+			case it, ok = <-next:
+				got = true
+			default:
+			}
 		}
 		if !got {
 			var timeout <-chan time.Time

@@ -135,7 +135,7 @@ func FuzzAnswers(f *testing.F) {
 		s := newSender(k, p, codec.New(1), 1)
 		o := newOutgoing(announced{index: 1})
 		s.outs[1] = o
-		fl := newFlow(Options{})
+		fl := newFlow(Options{}, nil)
 		fl.pending[1] = &underway{it: Item{Op: Send}}
 		if err := s.answers(fl); err == nil {
 			t.Error("no end")

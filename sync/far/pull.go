@@ -19,8 +19,12 @@ func (c *Client) Pull(ctx context.Context, root, dst string, items <-chan Item, 
 		return err
 	}
 	defer p.Close()
+	early, err := first(ctx, items)
+	if early == nil {
+		return err
+	}
 	return c.do(ctx, svcSend, appendString(nil, root), o.Wire, func(k *call) error {
-		f := newFlow(o)
+		f := newFlow(o, early)
 		r := newReceiver(k, p, c.codec, c.workers)
 		r.lookup = func(index uint32) (string, fs.FileMode, int64, bool) {
 			u, ok := f.find(index)

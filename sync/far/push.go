@@ -21,8 +21,12 @@ func (c *Client) Push(ctx context.Context, src, root string, items <-chan Item, 
 		return err
 	}
 	defer p.Close()
+	early, err := first(ctx, items)
+	if early == nil {
+		return err
+	}
 	return c.do(ctx, svcReceive, appendString(nil, root), o.Wire, func(k *call) error {
-		f := newFlow(o)
+		f := newFlow(o, early)
 		s := newSender(k, p, c.codec, c.workers)
 		s.named = true
 		s.read = f.readAs

@@ -26,8 +26,8 @@ type Options struct {
 	Grow func(want int)
 	// MaxStripes bounds what Grow asks for; 0 is 8.
 	MaxStripes int
-	// Hasty is for a process that ends with its link: Close does not wait for the
-	// other side's end once all has been written.
+	// Hasty is for whoever has heard all that it waits for, or ends with its link:
+	// Close does not wait for the other side's end once all has been written.
 	Hasty    bool
 	Now      func() time.Time // nil: time.Now
 	patience time.Duration    // with a stripe that does not come; 0: lostAfter
@@ -149,9 +149,13 @@ func (l *Carrier) close() error {
 	}
 	l.fail(ErrClosed)
 	l.others.Wait()
+	waits := []chan struct{}{flushed, heard}
+	if l.o.Hasty { // the other side's last word is a round trip away
+		waits = waits[:1]
+	}
 	t := time.NewTimer(linger) // a stripe may be slow to let go; its goroutines end with it
 	defer t.Stop()
-	for _, c := range []chan struct{}{flushed, heard} {
+	for _, c := range waits {
 		select {
 		case <-c:
 		case <-t.C:
