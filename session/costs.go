@@ -2,11 +2,11 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"rentop/session/billing"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 )
 
 // CostReport is what was spent since a moment, from the ledger: also for
@@ -82,8 +82,8 @@ func (f *Fleet) tellUnlisted(ctx context.Context, rows []ledger.Row, now time.Ti
 		if t.State != billing.Running && t.State != billing.Stopped && t.State != billing.Hibernated {
 			continue
 		}
-		row.Note = fmt.Sprintf("not in the config any more; last seen %s and still counted as %s: if it is gone, add it again and end it with rentop rm %s",
-			t.LastObserved.Local().Format("2006-01-02 15:04"), t.State, i.Name)
+		row.Note = phrase.Say("note.forgotten."+phrase.ID(t.State),
+			t.LastObserved.Local().Format("2006-01-02 15:04"), i.Name)
 	}
 	return nil
 }

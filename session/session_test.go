@@ -417,7 +417,7 @@ func TestDeletedByHand(t *testing.T) {
 		if err != nil || len(r.Rows) == 0 {
 			t.Fatal(err, r)
 		}
-		return r.Rows[len(r.Rows)-1].Note
+		return r.Rows[len(r.Rows)-1].Note.String()
 	}
 	add := func() *Fleet {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 	"rentop/remote/tmux"
 	"rentop/session"
 	"rentop/session/billing"
+	"rentop/session/phrase"
 	"rentop/themes"
 	"rentop/tui/cell"
 	"rentop/tui/text"
@@ -224,12 +225,7 @@ func (p *page) meterRows(l *look, s *session.View, w int) {
 }
 
 // missing is the name of something that the meter does not know.
-func (l *look) missing(what string) string {
-	if id := "missing." + what; l.tx.Has(id) {
-		return l.T(id)
-	}
-	return what
-}
+func (l *look) missing(what string) string { return l.S(phrase.Word("missing.", what)) }
 
 // budgetPart is the part of a budget that is spent.
 func budgetPart(m *session.Meter) float64 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rentop/session/billing"
+	"rentop/session/phrase"
 )
 
 // Kinds of a Row.
@@ -31,7 +32,7 @@ type Row struct {
 	AtLeast  *billing.Amount // the known part, never nil
 	Parts    billing.Bill    // Amount by kind
 	Open     bool            // RowJob: its end was not seen; To is the end of what was asked for
-	Note     string          // what is not known, or is assumed
+	Note     phrase.Text     // what is not known, or is assumed
 }
 
 // MeterKinds are the kinds that Fold reads.
@@ -112,7 +113,7 @@ func dayRows(of Row, t Timeline, since, until time.Time, zone *time.Location) ([
 		from = to
 	}
 	if n := len(rows); n > 0 && len(t.Notes) > 0 {
-		rows[n-1].Note = join(rows[n-1].Note, t.Notes[len(t.Notes)-1].String())
+		rows[n-1].Note = join(rows[n-1].Note, t.Notes[len(t.Notes)-1])
 	}
 	return rows, nil
 }
@@ -132,16 +133,20 @@ func (r *Row) fill(t Timeline) error {
 	}
 	r.Parts, r.Amount, r.AtLeast = bill, bill.Total, bill.Known
 	if len(bill.Missing) > 0 {
-		r.Note = "not known: " + strings.Join(bill.Missing, ", ")
+		var names []phrase.Text
+		for _, m := range bill.Missing {
+			names = append(names, phrase.Word("missing.", m))
+		}
+		r.Note = phrase.Say("note.unknown").Then(phrase.List(names...))
 	}
 	return nil
 }
 
-func join(a, b string) string {
-	if a == "" {
-		return b
+func join(a, b phrase.Text) phrase.Text {
+	if len(a) == 0 || len(b) == 0 {
+		return a.Then(b)
 	}
-	return a + "; " + b
+	return a.Then(phrase.Say("note.and"), b)
 }
 
 // jobData is what a row needs of a tmux.Job.
@@ -191,7 +196,7 @@ func jobRows(of Row, t Timeline, events []Event, since, until time.Time, zone *t
 			return nil, err
 		}
 		if r.Open = !ended[n]; r.Open {
-			r.Note = join(r.Note, "still running, or its end was not seen")
+			r.Note = join(r.Note, phrase.Say("note.open"))
 		}
 		kept = append(kept, r)
 	}

@@ -47,8 +47,8 @@ func table(rows []Row) string {
 			amount = r.Amount.String()
 		}
 		fmt.Fprintf(&b, "%s %s %s%s %v %s", r.Day.Format("01-02"), r.Instance, r.Kind, r.Job, r.To.Sub(r.From), amount)
-		if r.Note != "" {
-			b.WriteString(" (" + r.Note + ")")
+		if len(r.Note) > 0 {
+			b.WriteString(" (" + r.Note.String() + ")")
 		}
 		b.WriteByte('\n')
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"rentop/session/billing"
+	"rentop/session/phrase"
 )
 
 // Kinds of a Row that Extras makes.
@@ -123,9 +124,9 @@ func trafficRows(of Row, events []Event, since, until time.Time, zone *time.Loca
 		}
 	}
 	for n := range rows {
-		rows[n].Note = fmt.Sprintf("%s GB in, %s GB out", gigabytes(bytes[n][0]), gigabytes(bytes[n][1]))
+		rows[n].Note = phrase.Say("note.traffic", gigabytes(bytes[n][0]), gigabytes(bytes[n][1]))
 		if rows[n].Amount == nil {
-			rows[n].Note = join(rows[n].Note, "not known: price of traffic")
+			rows[n].Note = join(rows[n].Note, phrase.Say("note.traffic.unpriced"))
 		}
 	}
 	return rows, nil
@@ -217,7 +218,7 @@ func leftRows(names map[string]string, byUID map[string][]Event, since, until ti
 	}
 	for n := range rows {
 		if rows[n].Amount == nil {
-			rows[n].Note = join(rows[n].Note, "not known: its price")
+			rows[n].Note = join(rows[n].Note, phrase.Say("note.left.unpriced"))
 		}
 	}
 	return rows, nil
@@ -243,11 +244,8 @@ func leftLists(events []Event) []leftList {
 
 // leave charges the row with an item for a time.
 func (r *Row) leave(i LeftItem, d time.Duration) error {
-	if name := strings.TrimSpace(i.Kind + " " + i.ID); !strings.Contains(r.Note, name) {
-		if r.Note != "" {
-			r.Note += ", "
-		}
-		r.Note += name
+	if name := strings.TrimSpace(i.Kind + " " + i.ID); !strings.Contains(r.Note.String(), name) {
+		r.Note = phrase.List(r.Note, phrase.Plain(name))
 	}
 	price := i.perHour()
 	if price == nil {

@@ -53,7 +53,7 @@ func TestExtras(t *testing.T) {
 		if r.Amount != nil {
 			amount = r.Amount.String()
 		}
-		got = append(got, strings.Join([]string{r.Day.Format("01-02"), r.Kind, amount, r.AtLeast.String(), r.Note}, " "))
+		got = append(got, strings.Join([]string{r.Day.Format("01-02"), r.Kind, amount, r.AtLeast.String(), r.Note.String()}, " "))
 	}
 	want := []string{
 		"12-01 traffic $1.20 $1.20 2.00 GB in, 1.00 GB out", "12-01 left behind $12.00 $12.00 disk d", "12-01 left behind ? 0.00 ip i; not known: its price",

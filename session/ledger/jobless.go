@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rentop/session/billing"
+	"rentop/session/phrase"
 )
 
 // Kinds of a Row that Jobless makes.
@@ -51,6 +52,7 @@ func (l *Ledger) Jobless(ctx context.Context, rows []Row) ([]Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the costs of %s: %w", rest.Instance, err)
 		}
+		rest.Note, twice.Note = join(phrase.Say("note.rest"), rest.Note), join(phrase.Say("note.twice"), twice.Note)
 		if out = append(out, rest); len(busy) < len(jobs[uid]) && twice.AtLeast.Sign() != 0 {
 			out = append(out, twice)
 		}
@@ -73,7 +75,7 @@ func (r *Row) with(op func(a, b billing.Amount) (billing.Amount, error), rows []
 			return err
 		}
 		r.AtLeast = &known
-		if x.Note != "" && r.Note == "" && x.Amount == nil {
+		if len(x.Note) > 0 && len(r.Note) == 0 && x.Amount == nil {
 			r.Note = x.Note
 		}
 		if r.Amount == nil || x.Amount == nil {

@@ -153,6 +153,26 @@ var english = map[ID]string{
 	"note.still.running":     "not seen since %s: counted as still running",
 	"note.still.stopped":     "not seen since %s: counted as still stopped",
 
+	// what stands beside a line of the bill
+	"note.and":                            "; ",
+	"note.unknown":                        "not known: ",
+	"note.open":                           "still running, or its end was not seen",
+	"note.traffic":                        "%s GB in, %s GB out",
+	"note.traffic.unpriced":               "not known: price of traffic",
+	"note.left.unpriced":                  "not known: its price",
+	"note.rest":                           "while no job ran",
+	"note.twice":                          "jobs that ran at once: each counts the whole instance",
+	"note.forgotten.running":              "not in the config any more; last seen %s and still counted as running: if it is gone, add it again and end it with rentop rm %s",
+	"note.forgotten.stopped":              "not in the config any more; last seen %s and still counted as stopped: if it is gone, add it again and end it with rentop rm %s",
+	"note.forgotten.hibernated":           "not in the config any more; last seen %s and still counted as hibernated: if it is gone, add it again and end it with rentop rm %s",
+	"missing.price":                       "price",
+	"missing.price while stopped":         "price while stopped",
+	"missing.price while hibernated":      "price while hibernated",
+	"missing.disk price":                  "disk price",
+	"missing.disk size":                   "disk size",
+	"missing.price of the prepaid period": "price of the prepaid period",
+	"missing.state (nobody looked)":       "state (nobody looked)",
+
 	// notices
 	"notice.samples":      "telemetry: %s",
 	"notice.ledger.read":  "the ledger cannot be read: %s",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"rentop/remote"
 	"rentop/session"
 	"rentop/session/ledger"
+	"rentop/tui/text"
 )
 
 // costBy are the ways to add up.
@@ -68,7 +70,11 @@ func (a *app) costCommand() *cobra.Command {
 			rows := group(report, *by)
 			switch {
 			case *html != "":
-				return a.writeHTML(*html, report)
+				l, err := text.Choose(f.Config().UI.Language, os.Getenv)
+				if err != nil {
+					return err
+				}
+				return a.writeHTML(*html, l, report, accounts)
 			case *asJSON:
 				return printCostJSON(a.Out, report, accounts, *by, rows)
 			case *asCSV:

@@ -8,6 +8,7 @@ import (
 	"rentop/session"
 	"rentop/session/billing"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 )
 
 // spent is one line of the bill, in JSON too. Names are added, never changed.
@@ -29,6 +30,7 @@ type spent struct {
 	Left     *json.Number `json:"left_behind"`
 	Note     string       `json:"note"` // what is not known, or is assumed
 
+	note       phrase.Text // the same, for a page in another language
 	sum, known billing.Amount
 	unknown    bool
 	parts      [len(partNames)]part
@@ -126,22 +128,17 @@ func (g *grouper) row(r ledger.Row) {
 		g.add(r, kind, &spent{Provider: &kind})
 	case "day":
 		day := r.Day.Format(time.DateOnly)
-		g.add(r, day, &spent{Day: &day, Note: r.Note})
+		g.add(r, day, &spent{Day: &day, note: r.Note})
 	case "job":
 		g.add(r, strings.Join([]string{r.UID, r.Kind, r.JobID}, "\x00"), jobLine(r))
 	default:
-		g.add(r, r.UID, &spent{Instance: r.Instance, Note: r.Note})
+		g.add(r, r.UID, &spent{Instance: r.Instance, note: r.Note})
 	}
 }
 
 func jobLine(r ledger.Row) *spent {
-	line := &spent{Instance: r.Instance, Note: r.Note}
-	switch r.Kind {
-	case ledger.RowRest:
-		line.Note = joined("while no job ran", r.Note)
-	case ledger.RowTwice:
-		line.Note = joined("jobs that ran at once: each counts the whole instance", r.Note)
-	default:
+	line := &spent{Instance: r.Instance, note: r.Note}
+	if r.Kind == ledger.RowJob {
 		day := r.Day.Format(time.DateOnly)
 		line.Job, line.JobID, line.Day = &r.Job, &r.JobID, &day
 	}
@@ -157,8 +154,8 @@ func (g *grouper) add(r ledger.Row, key string, line *spent) {
 	}
 	for _, old := range g.at[key] {
 		if c := old.known.Currency; c == known.Currency || c == "" || known.Currency == "" {
-			if old.Note == "" {
-				old.Note = line.Note
+			if len(old.note) == 0 {
+				old.note = line.note
 			}
 			old.add(r, known)
 			return
@@ -167,13 +164,6 @@ func (g *grouper) add(r ledger.Row, key string, line *spent) {
 	g.at[key] = append(g.at[key], line)
 	g.out = append(g.out, line)
 	line.add(r, known)
-}
-
-func joined(a, b string) string {
-	if b == "" {
-		return a
-	}
-	return a + "; " + b
 }
 
 func (l *spent) add(r ledger.Row, known billing.Amount) {
@@ -208,6 +198,7 @@ func (l *spent) plus(a billing.Amount) {
 }
 
 func (l *spent) finish() {
+	l.Note = l.note.String()
 	l.AtLeast = money(&l.known, 2)
 	if !l.unknown {
 		l.Amount = money(&l.sum, 2)

@@ -11,6 +11,8 @@ import (
 	"rentop/remote"
 	"rentop/session"
 	"rentop/session/billing"
+	"rentop/session/phrase"
+	"rentop/tui/text"
 )
 
 // held is a provider's balance in JSON.
@@ -65,12 +67,13 @@ func printCostJSON(w io.Writer, r *session.Spending, accounts []session.Account,
 		return out
 	}
 	budgets, charges, told := []budget{}, []charged{}, []held{}
+	english := text.English()
 	for _, i := range r.Instances {
 		if i.Budget != nil {
 			budgets = append(budgets, budget{i.Name, money(i.Budget, 2), money(i.BudgetLeft, 2), i.Budget.Currency, seconds(i.Runway)})
 		}
 		for _, c := range i.Charges {
-			charges = append(charges, charged{i.Name, instant(c.From), instant(c.To), money(&c.Amount, 2), money(c.Estimate, 2), money(c.Off, 2), c.Amount.Currency, c.Source, whyOff(c)})
+			charges = append(charges, charged{i.Name, instant(c.From), instant(c.To), money(&c.Amount, 2), money(c.Estimate, 2), money(c.Off, 2), c.Amount.Currency, c.Source, whyOff(english, c)})
 		}
 	}
 	for _, a := range accounts {
@@ -217,11 +220,11 @@ func bar(l *spent, full map[string]float64) string {
 		return ""
 	}
 	n := int(float(l.known)/full[l.known.Currency]*barCells*8 + 0.5)
-	text := strings.Repeat("█", max(n, 0)/8)
+	cells := strings.Repeat("█", max(n, 0)/8)
 	if rest := max(n, 0) % 8; rest > 0 {
-		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+		cells += string([]rune("▏▎▍▌▋▊▉")[rest-1])
 	}
-	return text
+	return cells
 }
 
 func float(a billing.Amount) float64 {
@@ -251,6 +254,7 @@ func sumsText(s session.Sums) string {
 func (a *app) printTotals(r *session.Spending, accounts []session.Account, by string) error {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	english := text.English()
 	say("total %s", sumsText(r.All))
 	if by == "tag" {
 		say("an instance with several tags counts in each of them, in the total once")
@@ -262,14 +266,14 @@ func (a *app) printTotals(r *session.Spending, accounts []session.Account, by st
 	}
 	for _, i := range r.Instances {
 		if i.BudgetLeft != nil {
-			text := fmt.Sprintf("budget of %s: %s of %s left", i.Name, i.BudgetLeft, i.Budget)
+			line := fmt.Sprintf("budget of %s: %s of %s left", i.Name, i.BudgetLeft, i.Budget)
 			if i.Runway != nil {
-				text += fmt.Sprintf(", %s at %s/h", span(*i.Runway), i.PerHour)
+				line += fmt.Sprintf(", %s at %s/h", span(*i.Runway), i.PerHour)
 			}
-			say("%s", text)
+			say("%s", line)
 		}
 		for _, c := range i.Charges {
-			say("%s", chargeText(i.Name, c))
+			say("%s", chargeText(english, i.Name, c))
 		}
 		for _, l := range i.Left {
 			price := "at a price that is not known"
@@ -280,11 +284,11 @@ func (a *app) printTotals(r *session.Spending, accounts []session.Account, by st
 		}
 	}
 	for _, x := range accounts {
-		text := fmt.Sprintf("%s: a balance of %s", x.Provider, x.Balance)
+		line := fmt.Sprintf("%s: a balance of %s", x.Provider, x.Balance)
 		if x.Runway != nil {
-			text += fmt.Sprintf(", %s at %s/h", span(*x.Runway), x.PerHour)
+			line += fmt.Sprintf(", %s at %s/h", span(*x.Runway), x.PerHour)
 		}
-		say("%s", text)
+		say("%s", line)
 	}
 	for _, l := range lines {
 		if _, err := fmt.Fprintln(a.Out, remote.Clean(l)); err != nil {
@@ -294,39 +298,41 @@ func (a *app) printTotals(r *session.Spending, accounts []session.Account, by st
 	return nil
 }
 
-func chargeText(name string, c session.Reconciled) string {
+// chargeText sets a charge beside what was reckoned for the same time.
+func chargeText(l *text.Lang, name string, c session.Reconciled) string {
 	const layout = "2006-01-02 15:04"
-	text := fmt.Sprintf("%s, %s to %s: charged %s", name, c.From.Local().Format(layout), c.To.Local().Format(layout), c.Amount)
+	t := l.T("bill.charged", name, c.From.Local().Format(layout), c.To.Local().Format(layout), c.Amount)
 	switch {
 	case c.Off == nil && c.AtLeast != nil:
-		text += fmt.Sprintf(", reckoned at least %s", c.AtLeast)
+		t += l.T("bill.charged.atleast", c.AtLeast)
 	case c.Off != nil && c.Off.Sign() == 0:
-		text += ", as reckoned"
+		t += l.T("bill.charged.equal")
+	case c.Off != nil && c.Off.Sign() < 0:
+		t += l.T("bill.charged.less", c.Estimate, c.Off.Times(-1))
 	case c.Off != nil:
-		word := "more"
-		off := *c.Off
-		if off.Sign() < 0 {
-			word, off = "less", off.Times(-1)
-		}
-		text += fmt.Sprintf(", reckoned %s: %s %s", c.Estimate, off, word)
+		t += l.T("bill.charged.more", c.Estimate, *c.Off)
 	}
-	if why := whyOff(c); why != "" {
-		text += " (" + why + ")"
+	if why := whyOff(l, c); why != "" {
+		t += l.T("bill.why", why)
 	}
-	return text
+	return t
 }
 
 // whyOff says what may explain that a charge is another than the estimate.
-func whyOff(c session.Reconciled) string {
+func whyOff(l *text.Lang, c session.Reconciled) string {
 	switch {
 	case len(c.Missing) > 0:
-		return "not known here: " + strings.Join(c.Missing, ", ")
+		var names []phrase.Text
+		for _, m := range c.Missing {
+			names = append(names, phrase.Word("missing.", m))
+		}
+		return l.T("bill.why.unknown", l.S(phrase.List(names...)))
 	case c.Off == nil:
-		return "in another currency"
+		return l.T("bill.why.currency")
 	case c.Off.Sign() > 0:
-		return "perhaps a disk, an address, traffic or tax that the config has no price for"
+		return l.T("bill.why.more")
 	case c.Off.Sign() < 0:
-		return "perhaps a discount or a voucher, or it was not running all the time that was not seen"
+		return l.T("bill.why.less")
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 	"rentop/session"
 	"rentop/session/ledger"
 	"rentop/tui/report"
+	"rentop/tui/text"
 )
 
 // reviewed is a review in JSON. Names are added, never changed; null is not known.
@@ -58,12 +59,12 @@ func reviewOf(r session.Review) reviewed {
 }
 
 // writeHTML writes the report beside its name first: a file that is there is whole.
-func (a *app) writeHTML(name string, r *session.Spending) error {
+func (a *app) writeHTML(name string, l *text.Lang, r *session.Spending, accounts []session.Account) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
 		return fmt.Errorf("the report: %w", err)
 	}
-	err = report.Write(f, pageOf(r))
+	err = report.Write(f, pageOf(l, r, accounts))
 	err = errors.Join(err, f.Chmod(0o644), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), name)
@@ -76,40 +77,70 @@ func (a *app) writeHTML(name string, r *session.Spending) error {
 	return nil
 }
 
-// pageOf is the bill as a page.
-func pageOf(r *session.Spending) report.Page {
-	since := "the beginning"
+// pageOf is the bill as a page in a language.
+func pageOf(l *text.Lang, r *session.Spending, accounts []session.Account) report.Page {
+	const layout = "2006-01-02 15:04"
+	since := l.T("bill.beginning")
 	if !r.Since.IsZero() {
-		since = r.Since.Local().Format("2006-01-02 15:04")
+		since = r.Since.Local().Format(layout)
 	}
-	p := report.Page{
-		Title: "What the GPUs cost", Made: fmt.Sprintf("from %s to %s", since, r.Until.Local().Format("2006-01-02 15:04")),
-		Foot: "Amounts are exact and rounded once. ? is not known, > is at least. Made by rentop from its ledger.",
+	p := report.Page{Lang: l.Name, Title: l.T("bill.title"), Made: l.T("bill.made", since, r.Until.Local().Format(layout)), Foot: l.T("bill.foot")}
+	fact := func(id string, args ...any) { p.Facts = append(p.Facts, l.T(id, args...)) }
+	lasts := func(d *time.Duration, perHour any) string {
+		if d == nil {
+			return ""
+		}
+		return l.T("bill.lasts", text.Dur(*d), perHour)
 	}
-	fact := func(name, value string) { p.Facts = append(p.Facts, name+" "+value) }
-	fact("total", sumsText(r.All))
-	fact("this month so far", sumsText(r.Month.SoFar))
-	fact("this month by its end, if all stays as it is", sumsText(r.Month.ByEnd))
+	fact("bill.total", sumsText(r.All))
+	fact("bill.month", sumsText(r.Month.SoFar))
+	fact("bill.month.end", sumsText(r.Month.ByEnd))
 	for _, i := range r.Instances {
 		if i.BudgetLeft != nil {
-			fact("budget of "+i.Name+":", fmt.Sprintf("%s of %s left", i.BudgetLeft, i.Budget))
+			p.Facts = append(p.Facts, l.T("bill.budget", i.Name, i.BudgetLeft, i.Budget)+lasts(i.Runway, i.PerHour))
 		}
 		for _, c := range i.Charges {
-			p.Facts = append(p.Facts, chargeText(i.Name, c))
+			p.Facts = append(p.Facts, chargeText(l, i.Name, c))
+		}
+		for _, x := range i.Left {
+			price := "?"
+			if x.PerMonth != "" {
+				price = x.PerMonth + " " + x.Currency
+			}
+			fact("bill.left", i.Name, x.Kind, x.ID, price)
 		}
 	}
+	for _, x := range accounts {
+		p.Facts = append(p.Facts, l.T("bill.balance", x.Provider, x.Balance)+lasts(x.Runway, x.PerHour))
+	}
 	for _, currency := range currencies(r) {
-		p.Charts = append(p.Charts, byDay(r, currency), byName(r, "instance", currency))
+		p.Charts = append(p.Charts, byDay(l, r, currency), byName(l, r, "instance", currency))
 		if tagged(r) {
-			p.Charts = append(p.Charts, byName(r, "tag", currency))
+			p.Charts = append(p.Charts, byName(l, r, "tag", currency))
 		}
 	}
 	for _, by := range costBy {
 		if rows := group(r, by); len(rows) > 0 && (by != "tag" || tagged(r)) {
-			p.Tables = append(p.Tables, tableOf(by, rows))
+			p.Tables = append(p.Tables, tableOf(l, by, rows))
 		}
 	}
 	return p
+}
+
+// partIDs are the texts of the parts, in their order.
+var partIDs = [len(partNames)]string{"part.compute", "part.stopped", "part.disk", "part.other", "part.traffic", "part.left"}
+
+// nameIn is what a line is for.
+func (s *spent) nameIn(l *text.Lang, by string) string {
+	switch {
+	case by == "tag" && orEmpty(s.Tag) == "":
+		return l.T("group.untagged")
+	case by == "provider" && orEmpty(s.Provider) == "ssh":
+		return l.T("group.ssh")
+	case by == "job" && s.Job != nil:
+		return s.Instance + " · " + *s.Job + " · " + orEmpty(s.Day)
+	}
+	return s.names(by)[0]
 }
 
 func tagged(r *session.Spending) bool {
@@ -133,12 +164,12 @@ func currencies(r *session.Spending) (out []string) {
 }
 
 // stack gives the parts of lines as the series of a chart.
-func stack(lines []*spent) (out []report.Series) {
-	for i, name := range partNames {
-		s := report.Series{Name: name}
+func stack(l *text.Lang, lines []*spent) (out []report.Series) {
+	for i, id := range partIDs {
+		s := report.Series{Name: l.T(id)}
 		any := false
-		for _, l := range lines {
-			v := report.Float(&l.parts[i].sum)
+		for _, line := range lines {
+			v := report.Float(&line.parts[i].sum)
 			any = any || v > 0
 			s.Values = append(s.Values, v)
 		}
@@ -149,14 +180,14 @@ func stack(lines []*spent) (out []report.Series) {
 	return out
 }
 
-func byDay(r *session.Spending, currency string) report.Chart {
-	c := report.Chart{Title: "By day, " + currency, Currency: currency}
+func byDay(l *text.Lang, r *session.Spending, currency string) report.Chart {
+	c := report.Chart{Title: l.T("bill.by.in", l.T("group.day"), currency), Currency: currency}
 	var lines []*spent
 	rows := map[string]*spent{}
 	var first, last time.Time
-	for _, l := range group(r, "day") {
-		if l.known.Currency == currency {
-			rows[*l.Day] = l
+	for _, line := range group(r, "day") {
+		if line.known.Currency == currency {
+			rows[*line.Day] = line
 		}
 	}
 	for _, row := range slices.Concat(r.Rows, r.Extras) {
@@ -171,53 +202,49 @@ func byDay(r *session.Spending, currency string) report.Chart {
 		}
 	}
 	for day := first; !day.After(last) && len(lines) < 400; day = day.AddDate(0, 0, 1) { // days without cost are gaps to see
-		l := rows[day.Format(time.DateOnly)]
-		if l == nil {
-			l = &spent{}
+		line := rows[day.Format(time.DateOnly)]
+		if line == nil {
+			line = &spent{}
 		}
-		lines = append(lines, l)
+		lines = append(lines, line)
 		c.Categories = append(c.Categories, report.Day(day))
 	}
-	c.Series = stack(lines)
+	c.Series = stack(l, lines)
 	return c
 }
 
 // mostNames is how many bars a chart by name has; the dearest are shown.
 const mostNames = 20
 
-func byName(r *session.Spending, by, currency string) report.Chart {
-	lines := slices.DeleteFunc(group(r, by), func(l *spent) bool { return l.known.Currency != currency })
+func byName(l *text.Lang, r *session.Spending, by, currency string) report.Chart {
+	lines := slices.DeleteFunc(group(r, by), func(s *spent) bool { return s.known.Currency != currency })
 	slices.SortStableFunc(lines, func(a, b *spent) int { return cmp.Compare(float(b.known), float(a.known)) })
 	if len(lines) > mostNames {
 		lines = lines[:mostNames]
 	}
 	slices.Reverse(lines) // bars that lie are drawn from below
-	c := report.Chart{Title: fmt.Sprintf("By %s, %s", by, currency), Currency: currency, Across: true}
-	for _, l := range lines {
-		c.Categories = append(c.Categories, l.names(by)[0])
+	c := report.Chart{Title: l.T("bill.by.in", l.T("group."+by), currency), Currency: currency, Across: true}
+	for _, line := range lines {
+		c.Categories = append(c.Categories, line.nameIn(l, by))
 	}
-	c.Series = stack(lines)
+	c.Series = stack(l, lines)
 	return c
 }
 
-func tableOf(by string, rows []*spent) report.Table {
-	t := report.Table{Title: "By " + by, Head: []string{by, "cost"}}
+func tableOf(l *text.Lang, by string, rows []*spent) report.Table {
+	t := report.Table{Title: l.T("bill.by", l.T("group."+by)), Head: []string{l.T("group." + by), l.T("bill.cost")}}
 	shown := shownParts(rows)
 	for _, p := range shown {
-		t.Head = append(t.Head, partNames[p])
+		t.Head = append(t.Head, l.T(partIDs[p]))
 	}
 	t.Head = append(t.Head, "")
-	for _, l := range rows {
-		names := l.names(by)
-		line := report.Line{Name: names[0], Cost: l.sum.String(), Note: l.Note}
-		if by == "job" && l.Job != nil {
-			line.Name = l.Instance + " · " + *l.Job + " · " + orEmpty(l.Day)
-		}
-		if l.unknown {
-			line.Cost = ">" + l.known.String()
+	for _, s := range rows {
+		line := report.Line{Name: s.nameIn(l, by), Cost: s.sum.String(), Note: l.S(s.note)}
+		if s.unknown {
+			line.Cost = ">" + s.known.String()
 		}
 		for _, p := range shown {
-			line.Parts = append(line.Parts, l.parts[p].String())
+			line.Parts = append(line.Parts, s.parts[p].String())
 		}
 		t.Lines = append(t.Lines, line)
 	}

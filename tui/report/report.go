@@ -29,6 +29,7 @@ type Table struct {
 
 // Page is what the report shows; texts are in the person's language.
 type Page struct {
+	Lang   string // of the texts, as HTML names it
 	Title  string
 	Made   string
 	Facts  []string // one sentence each
