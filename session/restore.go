@@ -53,6 +53,8 @@ type Restored struct {
 	Env       environment.Report
 	EnvErr    error // why the environments could not be compared
 	Installed *Installed
+
+	files []moveFile // all that is there and proven
 }
 
 // OccupiedError refuses to write over what differs.
@@ -227,13 +229,16 @@ func (r *restorer) room(ctx context.Context, t sync.Transport) error {
 // prove reads all files there again.
 func (r *restorer) prove(ctx context.Context, t sync.Transport) error {
 	r.meter.begin("verify", r.out.Plan.Files+r.out.Plan.Equal, 0)
+	r.out.files = nil
 	proven, failed := 0, map[string]bool{}
 	for _, f := range r.out.Failed {
 		failed[f.Path] = true
 	}
 	for _, root := range r.roots {
 		var paths []string
+		root.at = map[string]sync.Entry{}
 		for _, e := range root.want {
+			root.at[e.Path] = e
 			if e.Mode.IsRegular() && !root.skipped(e.Path) && !failed[root.abs(e.Path)] {
 				paths = append(paths, e.Path)
 			}
@@ -248,6 +253,8 @@ func (r *restorer) prove(ctx context.Context, t sync.Transport) error {
 		for _, p := range paths {
 			if sums[p] == root.sums[p] {
 				proven++
+				e := root.at[p]
+				r.out.files = append(r.out.files, moveFile{root.root, release.Found{Path: root.abs(p), Rel: p, Size: e.Size, ModTime: e.ModTime}})
 				continue
 			}
 			r.out.Failed = append(r.out.Failed, sync.Failure{Path: root.abs(p), Err: errors.New("read there again, its SHA-256 is not the snapshot's")})

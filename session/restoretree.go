@@ -26,7 +26,8 @@ import (
 type restoreRoot struct {
 	root string // absolute there; "~" until it was looked up
 	want []sync.Entry
-	sums map[string]string // SHA-256 of the files
+	sums map[string]string     // SHA-256 of the files
+	at   map[string]sync.Entry // by path, once all is there
 	// As last compared:
 	send    []sync.Entry
 	links   []sync.Entry

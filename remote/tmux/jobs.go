@@ -125,22 +125,32 @@ func (j *Jobs) Kill(ctx context.Context, id string) (Job, error) {
 
 // Restart starts a job's command again as newID. The old job stays as it is.
 func (j *Jobs) Restart(ctx context.Context, id, newID string) (Job, error) {
-	if err := checkID(id); err != nil {
-		return Job{}, err
-	}
-	b, err := remote.Output(ctx, j.r, "head -c 70000 \"$HOME/.rentop/jobs/"+id+"/spec\" 2>/dev/null || exit 44")
-	if code, ok := remote.ExitCode(err); ok && code == 44 {
-		return Job{}, ErrNoJob
-	}
+	s, err := j.Spec(ctx, id)
 	if err != nil {
 		return Job{}, fmt.Errorf("restart job %s: %w", id, err)
 	}
-	var s Spec
-	if err := json.Unmarshal(b, &s); err != nil {
-		return Job{}, fmt.Errorf("restart job %s: its record on the instance is damaged: %w", id, err)
-	}
 	s.ID = newID
 	return j.Start(ctx, s)
+}
+
+// Spec is what a job was started with, as the instance keeps it: hostile, like all from
+// there. Its Env may hold secrets.
+func (j *Jobs) Spec(ctx context.Context, id string) (Spec, error) {
+	if err := checkID(id); err != nil {
+		return Spec{}, err
+	}
+	b, err := remote.Output(ctx, j.r, "head -c 70000 \"$HOME/.rentop/jobs/"+id+"/spec\" 2>/dev/null || exit 44")
+	if code, ok := remote.ExitCode(err); ok && code == 44 {
+		return Spec{}, ErrNoJob
+	}
+	if err != nil {
+		return Spec{}, err
+	}
+	var s Spec
+	if err := json.Unmarshal(b, &s); err != nil {
+		return Spec{}, fmt.Errorf("its record on the instance is damaged: %w", err)
+	}
+	return s, nil
 }
 
 // Remove forgets a job that has ended, with its log.

@@ -75,7 +75,7 @@ func (a *app) root() *cobra.Command {
 		a.shellCommand(), a.execCommand(), a.forwardCommand(),
 		a.runCommand(), a.jobsCommand(), a.logsCommand(), a.killCommand(), a.restartCommand(), a.guardCommand(),
 		a.pushCommand(), a.pullCommand(), a.copyCommand(), a.saveCommand(), a.syncCommand(),
-		a.releaseCommand(), a.snapshotCommand(), a.restoreCommand(), a.startCommand(), a.costCommand(),
+		a.releaseCommand(), a.snapshotCommand(), a.restoreCommand(), a.moveCommand(), a.startCommand(), a.costCommand(),
 		a.planCommand(), a.fitCommand(),
 		a.manCommand(), a.versionCommand(), a.agentCommand(),
 	)

@@ -1,0 +1,120 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"rentop/session/ledger"
+)
+
+// This file is the journal of moves. It holds no variable of a job's: they may be
+// secrets, and are read from the instance when they are needed.
+
+// moveData is the Data of ledger.Moved.
+type moveData struct {
+	Run        string     `json:"run"`
+	Step       string     `json:"step"`
+	To         string     `json:"to"` // uid
+	ToName     string     `json:"to_name"`
+	Job        string     `json:"job,omitempty"`     // on From
+	NewJob     string     `json:"new_job,omitempty"` // its ID there: to start it twice starts it once
+	Paths      []MovePath `json:"paths,omitempty"`
+	Checkpoint string     `json:"checkpoint,omitempty"`
+	Command    string     `json:"command,omitempty"` // as it was started there
+	Dir        string     `json:"dir,omitempty"`
+}
+
+// Steps of a move.
+const (
+	moveBegun    = "begun"    // before the first file
+	moveStopping = "stopping" // before the job on From is ended
+	moveStopped  = "stopped"
+	moveProven   = "proven"   // every file was read on both sides
+	moveStarting = "starting" // before the job is started there: what with
+	moveStarted  = "started"
+	moveDone     = "done"     // the end
+	moveGivenUp  = "given up" // the end
+)
+
+// moveLog is where the last move of an instance stands.
+type moveLog struct {
+	under bool // begun and not ended
+	data  moveData
+	did   map[string]bool
+	ended *moveData // the last that was done
+}
+
+func (m *mover) loadLog(ctx context.Context) (moveLog, error) {
+	events, err := m.f.ledger.Events(ctx, ledger.Filter{Instance: m.a.uid, Kinds: []ledger.Kind{ledger.Moved}})
+	if err != nil {
+		return moveLog{}, err
+	}
+	var l moveLog
+	for _, e := range events {
+		var d moveData
+		if json.Unmarshal(e.Data, &d) != nil {
+			return l, fmt.Errorf("read the journal of moves: %.200s", e.Data)
+		}
+		if d.Step == moveBegun || d.Run != l.data.Run {
+			l = moveLog{under: true, did: map[string]bool{}, ended: l.ended}
+		}
+		l.data = d
+		l.did[d.Step] = true
+		switch d.Step {
+		case moveDone:
+			l = moveLog{did: map[string]bool{}, ended: &d}
+		case moveGivenUp:
+			l = moveLog{did: map[string]bool{}, ended: l.ended}
+		}
+	}
+	if l.did == nil {
+		l.did = map[string]bool{}
+	}
+	return l, nil
+}
+
+// note writes a step. It is written also where the person leaves just now.
+func (m *mover) note(ctx context.Context, step string) error {
+	m.log.data.Step = step
+	if _, err := m.f.ledger.Append(context.WithoutCancel(ctx), ledger.NewEvent(ledger.Moved, m.a.uid, "rentop", m.log.data)); err != nil {
+		return fmt.Errorf("write down %q: %w; nothing further was done", step, err)
+	}
+	m.log.under = true
+	m.log.did[step] = true
+	return nil
+}
+
+// resume takes up a move that was not finished, and refuses to mix it with another.
+func (m *mover) resume(ctx context.Context) error {
+	l := &m.log
+	if l.under && m.spec.Anew {
+		if err := m.note(ctx, moveGivenUp); err != nil {
+			return err
+		}
+		*l = moveLog{did: map[string]bool{}, ended: l.ended}
+	}
+	if !l.under {
+		return nil
+	}
+	if l.data.To != m.b.uid {
+		return fmt.Errorf("%w: it goes to %s; run that again, or give it up with --anew", ErrUnfinishedMove, l.data.ToName)
+	}
+	if j := m.spec.Job; j != "" && l.data.Job != "" {
+		job, err := m.a.findJob(ctx, j)
+		if err == nil && job.ID != l.data.Job {
+			return fmt.Errorf("%w: it is of the job %s; run that again, or give it up with --anew", ErrUnfinishedMove, l.data.Job)
+		}
+	}
+	m.out.Plan.Resumed = true
+	return nil
+}
+
+// moved refuses to start a job once more that was moved before.
+func (m *mover) moved() error {
+	e := m.log.ended
+	if m.log.under || m.spec.Anew || m.job == nil || e == nil || e.Job != m.job.ID || e.To != m.b.uid {
+		return nil
+	}
+	return fmt.Errorf("%w: %s runs there, or ran, as %s (rentop jobs %s); --anew carries its files again and starts it once more", ErrAlreadyMoved, e.Job, e.NewJob, m.b.Name())
+}
