@@ -262,6 +262,13 @@ func (g *Governor) Link(rate float64) {
 	}
 }
 
+// Settled says that the link's rate is known and no longer grows.
+func (g *Governor) Settled() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.settled
+}
+
 // settling is for how long a rate must not have grown: a link that starts, or that was given
 // more stripes, seems slow for a while, and a block packed hard for a slow link
 // takes a second.

@@ -43,8 +43,8 @@ type pace struct {
 // first bytes that leave are packed better than a near link would want.
 const (
 	farAway    = 10 * time.Millisecond
-	veryNear   = time.Millisecond
-	nearRate   = 60e6 // bytes a second
+	veryNear   = 2 * time.Millisecond
+	nearRate   = 40e6 // bytes a second
 	firstBlock = 1 << 20
 	// A link of slowRate bytes/s for which someWait bytes wait, and a quarter of what
 	// may, leaves time for more; a shorter queue is that of cores that are busy.
@@ -60,9 +60,9 @@ func (s *sender) choose() (codec.Level, int) {
 	waiting, ahead := s.look()
 	s.pace.mu.Lock()
 	defer s.pace.mu.Unlock()
-	// So near, what seems a slow link is busy cores, and packing would make them busier;
-	// only what is slower than any disk is a link.
-	if s.pace.rtt > 0 && s.pace.rtt < veryNear && (!s.pace.known || s.pace.rate > nearRate) {
+	// So near, what seems a slow link is busy cores, or many small files, and packing would
+	// make them busier; only what stays slower than any disk is a link.
+	if s.pace.rtt > 0 && s.pace.rtt < veryNear && (!s.pace.known || s.pace.rate > nearRate || !s.gov.Settled()) {
 		return codec.LevelNone, codec.LevelNone.BlockSize()
 	}
 	if level >= codec.LevelBetter {
