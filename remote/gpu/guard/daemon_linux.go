@@ -72,6 +72,7 @@ type daemon struct {
 	looked  time.Duration
 	asked   os.FileInfo // the spec that was read: another is another file
 	marked  time.Duration
+	notice  asker
 }
 
 // run watches until it is told to end. nil means that it shall not be started again.
@@ -84,7 +85,7 @@ func run(ctx context.Context, dir string, self []string) error {
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil // one runs already
 	}
-	d := &daemon{dir: dir, self: self, samples: make(chan sample.Sample), none: "the first reading has not come yet"}
+	d := &daemon{dir: dir, self: self, samples: make(chan sample.Sample), none: "the first reading has not come yet", notice: asker{answers: make(chan noticed)}}
 	if d.clock, err = ring.SystemClock(); err != nil {
 		return err
 	}
@@ -224,6 +225,8 @@ func (d *daemon) loop(ctx context.Context) error {
 			continue
 		case r := <-d.k.kick:
 			d.k.ended(ctx, r)
+		case n := <-d.notice.answers:
+			d.notice.took(n)
 		case <-tick.C:
 		case <-ctx.Done():
 			_ = d.k.save(true)
@@ -260,6 +263,7 @@ func (d *daemon) told(ctx context.Context) (over bool, err error) {
 // step is what is done each second.
 func (d *daemon) step(ctx context.Context) (over bool) {
 	m := d.moment()
+	d.notice.ask(ctx, &d.k.st.Spec, m.Mono, d.k.run)
 	before := d.k.st.Phase
 	if before == Arming {
 		d.k.arm(m, m.Mono >= d.armBy)
@@ -297,5 +301,8 @@ func (d *daemon) moment() *Moment {
 		d.seen.Moves = moving()
 	}
 	m.Jobs = d.seen
+	if d.notice.of == d.k.st.Spec.ID {
+		m.Notice = d.notice.heard
+	}
 	return m
 }

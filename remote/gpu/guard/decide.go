@@ -18,6 +18,7 @@ type Moment struct {
 	Sample *sample.Sample // nil: none is fresh
 	None   string         // why there is none
 	Jobs   Jobs
+	Notice Notice
 }
 
 // Jobs are the person's, as their files tell them.
@@ -99,6 +100,13 @@ func (w *Watch) Refuse(m *Moment) (why Say, soon, refused bool) {
 			case !m.Jobs.runs(r.Job):
 				return say("nojob", r.Job), false, true
 			}
+		case Reclaim:
+			switch {
+			case !m.Notice.Asked:
+				return say("noanswer", "not asked yet"), true, true
+			case m.Notice.Err != "":
+				return say("noanswer", m.Notice.Err), true, true
+			}
 		}
 	}
 	return Say{}, false, false
@@ -125,6 +133,8 @@ func (w *Watch) Step(m *Moment) []Status {
 			w.idle(a, m, missed, &st)
 		case After:
 			w.after(a, m, &st)
+		case Reclaim:
+			reclaim(m, &st)
 		default:
 			w.deadline(a, m, &st)
 		}
@@ -216,6 +226,28 @@ func (w *Watch) after(a *Armed, m *Moment, st *Status) {
 	default: // its folder is gone: nobody can say that it ended
 		st.Doubt = say("nojob", a.Job)
 	}
+}
+
+// reclaim is met once it was announced.
+func reclaim(m *Moment, st *Status) {
+	switch {
+	case m.Notice.Given:
+		st.Met, st.Due, st.Why = true, m.Notice.At, say("reclaim", m.Notice.At.Format("15:04:05 UTC"))
+	case m.Notice.Err != "":
+		st.Doubt = say("noanswer", m.Notice.Err)
+	}
+}
+
+// announced says whether a machine whose guard watches for it is to be taken back.
+func (w *Watch) announced(m *Moment) (st Status, is bool) {
+	for _, a := range w.armed {
+		if a.Kind == Reclaim && m.Notice.Given {
+			st = Status{Kind: Reclaim}
+			reclaim(m, &st)
+			return st, true
+		}
+	}
+	return st, false
 }
 
 // deadline goes by the time since boot: a clock that is set makes nothing come

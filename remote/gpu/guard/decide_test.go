@@ -18,10 +18,12 @@ type world struct {
 	util []sample.Value
 	none string
 	jobs Jobs
+
+	notice Notice
 }
 
 func newWorld(util ...float64) *world {
-	w := &world{mono: time.Hour, wall: noon, jobs: Jobs{Ended: map[string]string{}}}
+	w := &world{mono: time.Hour, wall: noon, jobs: Jobs{Ended: map[string]string{}}, notice: Notice{Asked: true}}
 	for _, u := range util {
 		w.util = append(w.util, sample.Of(u))
 	}
@@ -31,7 +33,7 @@ func newWorld(util ...float64) *world {
 func (w *world) pass(d time.Duration) { w.mono, w.wall = w.mono+d, w.wall.Add(d) }
 
 func (w *world) moment() *Moment {
-	m := &Moment{Mono: w.mono, Wall: w.wall, None: w.none, Jobs: w.jobs}
+	m := &Moment{Mono: w.mono, Wall: w.wall, None: w.none, Jobs: w.jobs, Notice: w.notice}
 	if w.none == "" {
 		m.Sample = &sample.Sample{Source: "nvml"}
 		for i, u := range w.util {

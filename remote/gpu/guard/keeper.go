@@ -108,6 +108,13 @@ func (k *keeper) arm(m *Moment, late bool) (over bool) {
 
 // step looks at the rules, or goes on with the one that was met.
 func (k *keeper) step(ctx context.Context, m *Moment) {
+	if k.st.Phase == Done || k.st.Phase == Waiting || k.st.Phase == Unsure {
+		// Another rule was met before, and the machine lives: what it wrote since is saved.
+		if r, is := k.watch.announced(m); is && k.st.Trip.Kind != Reclaim {
+			k.trip(ctx, m, r)
+			return
+		}
+	}
 	switch k.st.Phase {
 	case Watching:
 		k.st.Rules = k.watch.Step(m)
@@ -131,6 +138,9 @@ func (k *keeper) step(ctx context.Context, m *Moment) {
 
 func (k *keeper) trip(ctx context.Context, m *Moment, r Status) {
 	k.st.Trip = &Trip{Kind: r.Kind, At: m.Wall.UTC(), Why: r.Why}
+	if r.Kind == Reclaim {
+		k.st.Trip.Due = r.Due
+	}
 	k.tell(Entry{What: toldTrip, Rule: r.Kind})
 	k.act(ctx)
 }
@@ -150,7 +160,7 @@ func (k *keeper) act(ctx context.Context) {
 		t.Saves++
 		k.st.Phase = Saving
 		k.tell(Entry{What: toldSave, Rule: t.Kind, Attempt: t.Saves})
-	case s.text == "":
+	case s.text == "" || t.Kind == Reclaim: // it ends without our doing
 		k.st.Phase = Done
 		k.tell(Entry{What: toldActed, Rule: t.Kind})
 		return
@@ -226,7 +236,9 @@ func (k *keeper) failed(why string) {
 	for n := max(t.Saves+t.Acts, 1); n > 1 && wait < lastAgain; n-- {
 		wait *= 2
 	}
-	wait = min(wait, lastAgain)
+	if wait = min(wait, lastAgain); t.Kind == Reclaim { // there are minutes
+		wait = noticeEvery
+	}
 	mono, wall := k.now()
 	k.next = mono + wait
 	k.st.Phase, t.Error, t.Next = Waiting, clean.Short(why, maxArg), wall.Add(wait).UTC()

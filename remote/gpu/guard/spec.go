@@ -25,6 +25,9 @@ const (
 	At     Kind = "at"     // a time has come
 	Budget Kind = "budget" // the money is spent
 	Lease  Kind = "lease"  // the rental ends
+	// Reclaim: the provider has announced that it takes the machine back. Then is not
+	// done: only what can be saved is.
+	Reclaim Kind = "reclaim"
 )
 
 // Rule is one reason to act. Money is decimal text, so that it stays exact.
@@ -37,6 +40,7 @@ type Rule struct {
 	Spent    string  `json:"spent,omitempty"`
 	PerHour  string  `json:"per_hour,omitempty"`
 	Currency string  `json:"currency,omitempty"`
+	Script   string  `json:"script,omitempty"` // Reclaim: prints what is announced; nothing where nothing is
 }
 
 // Spec is what a guard is to watch for and to do. Scripts are POSIX sh.
@@ -56,6 +60,7 @@ type Spec struct {
 const (
 	maxSpec    = 64 << 10 // bytes of its JSON
 	maxRules   = 8
+	maxScript  = 8 << 10
 	maxSeconds = 10 * 366 * 24 * 3600
 )
 
@@ -99,6 +104,10 @@ func (r *Rule) validate() error {
 	case Budget:
 		_, err := r.left()
 		return err
+	case Reclaim:
+		if r.Script == "" || len(r.Script) > maxScript {
+			return errors.New("it needs a way to ask")
+		}
 	default:
 		return errors.New("no such rule")
 	}

@@ -61,6 +61,7 @@ type Status struct {
 type Trip struct {
 	Kind  Kind      `json:"kind"`
 	At    time.Time `json:"at"`
+	Due   time.Time `json:"due,omitzero"` // Reclaim: when the machine is taken back
 	Why   Say       `json:"why,omitzero"`
 	Saved bool      `json:"saved,omitempty"`
 	Saves int       `json:"saves,omitempty"` // attempts
@@ -133,7 +134,7 @@ func ParseState(b []byte) (*State, error) {
 	if t := s.Trip; t != nil {
 		t.Kind, t.Error = Kind(clean.Short(string(t.Kind), 20)), clean.Short(t.Error, maxArg)
 		t.Why.clean()
-		t.At, t.Next = sane(t.At), sane(t.Next)
+		t.At, t.Next, t.Due = sane(t.At), sane(t.Next), sane(t.Due)
 	}
 	return &s, nil
 }
