@@ -259,9 +259,9 @@ func (r Review) Lines() []phrase.Text {
 	if r.Util == nil {
 		say(phrase.Say("review.unwatched"))
 	} else {
-		line := phrase.Say("review.util", fmt.Sprintf("%.0f", *r.Util))
+		line := phrase.Say("review.util", percent(*r.Util))
 		if r.Watched < 0.95 {
-			line = line.Then(phrase.Say("review.watched", fmt.Sprintf("%.0f", 100*r.Watched)))
+			line = line.Then(phrase.Say("review.watched", percent(100*r.Watched)))
 		}
 		say(line)
 	}
@@ -307,4 +307,12 @@ func (s *Session) reviewLines(ctx context.Context) []phrase.Text {
 		return nil
 	}
 	return r.Lines()
+}
+
+// percent is a whole number, but a little is not nothing.
+func percent(p float64) string {
+	if p > 0 && p < 0.5 {
+		return "<1"
+	}
+	return fmt.Sprintf("%.0f", p)
 }

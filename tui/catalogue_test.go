@@ -77,7 +77,7 @@ func TestTextsExist(t *testing.T) {
 	for _, id := range []string{
 		"state." + string(session.Idle), "state." + string(session.Connecting), "state." + string(session.Asking), "state." + string(session.Live),
 		"state." + string(session.Stalled), "state." + string(session.Waiting), "state." + string(session.Refused), "state." + string(session.Stopped), "state." + string(session.Gone),
-		"phase." + string(release.Checking), "phase." + string(release.Waiting), "phase." + string(release.Rechecking), "phase." + string(release.Tearing),
+		"phase." + string(release.Checking), "phase." + string(release.Waiting), "phase." + string(release.Saving), "phase." + string(release.Rechecking), "phase." + string(release.Tearing),
 		"phase." + string(release.Proving), "phase." + string(release.Review), "phase." + string(release.Stuck), "phase." + string(release.Cancelled),
 		"goal." + string(release.CheckOnly), "goal." + string(release.Stop), "goal." + string(release.Destroy),
 		"check." + string(release.CheckJobs), "check." + string(release.CheckArtifacts), "check." + string(release.CheckUnsaved), "check." + string(release.CheckGit),

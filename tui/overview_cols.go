@@ -271,6 +271,8 @@ func rounded(d time.Duration) string {
 func (l *look) savedCell(a cell.Area, s *session.View) {
 	text, short, st := "?", "", l.th.Dim
 	switch {
+	case s.State == session.Gone:
+		text = "–" // there is nothing to lose any more
 	case !s.Saved.Known:
 	case s.Saved.Files == 0:
 		text, short, st = l.gl.Yes+" "+l.T("saved.all"), l.gl.Yes, l.th.Good

@@ -131,10 +131,13 @@ func (s *releaseScreen) whyNotPull() string {
 	if why := s.whyNotHeard(); why != "" {
 		return why
 	}
-	if r := s.now(); len(r.Lost) == 0 {
-		return s.a.T("why.nothinglost")
+	switch files, others := s.now().Losses(); {
+	case files > 0:
+		return ""
+	case others > 0:
+		return s.a.T("why.nofiles")
 	}
-	return ""
+	return s.a.T("why.nothinglost")
 }
 
 func (s *releaseScreen) whyNotSnap() string {
@@ -260,9 +263,10 @@ func (s *releaseScreen) phase(p *page, r *release.View, w int) {
 		st = a.th.Good
 	}
 	p.add(func(row cell.Area) {
-		row.Pen(0, 0).Put(st, a.T("phase."+string(r.Phase))).Skip(2).
-			Put(a.th.Dim, a.T("goal."+string(r.Goal))).Skip(2).
-			Put(a.th.Dim, a.T("rel.since", since(r.StartedAt, a.now)))
+		pen := row.Pen(0, 0).Put(st, a.T("phase."+string(r.Phase))).Skip(2)
+		if !finished(r) {
+			pen.Put(a.th.Dim, a.T("goal."+string(r.Goal))).Skip(2).Put(a.th.Dim, a.T("rel.since", since(r.StartedAt, a.now)))
+		}
 	})
 	if r.Resumed {
 		p.text(w, 0, a.th.Warn, a.T("rel.resumed"))
@@ -290,7 +294,11 @@ func (s *releaseScreen) check(p *page, r *release.View, c *release.Check, w int)
 	a := s.a
 	sign, st := a.checkSign(c.State)
 	const label = 14
-	lines := cell.Wrap(a.S(c.Summary), max(w-label-3, 10))
+	summary := a.S(c.Summary)
+	if finished(r) && c.State == release.Offered { // it can be taken no more
+		sign, st, summary = "-", a.th.Dim, a.T("rel.nosnapshot")
+	}
+	lines := cell.Wrap(summary, max(w-label-3, 10))
 	for i, line := range lines {
 		p.add(func(row cell.Area) {
 			if i == 0 {
@@ -380,6 +388,10 @@ func (s *releaseScreen) after(p *page, r *release.View, w int) {
 	}
 	if r.StopNote != "" && r.Goal == release.Stop {
 		p.text(w, 17, a.th.Dim, r.StopNote)
+	}
+	if r.Pulled > 0 {
+		p.gap()
+		p.text(w, 2, a.th.Good, a.gl.Down+" "+a.N("rel.pulled", r.Pulled, r.PulledTo))
 	}
 	if finished(r) {
 		p.gap()

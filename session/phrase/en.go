@@ -258,6 +258,7 @@ var english = map[ID]string{
 	"git.unread":        "%s git trees could not be read",
 	"git.unread.1":      "%s git tree could not be read",
 	"git.cure":          "commit and push there, or pull the files",
+	"git.cure.push":     "commit and push there: pulling brings files, not commits",
 	"git.cure.look":     "look there with git status",
 	"git.cure.type":     "look there with git status, or type the name to go on without",
 	"git.tree.unread":   "could not be read: %s",

@@ -164,7 +164,7 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 		return unknown(CheckGit, why(err), phrase.Say("git.cure.type"))
 	}
 	f := finding{Check: Check{ID: CheckGit, State: Passed}, rests: map[string]string{}}
-	lost, unread := 0, 0
+	lost, unread, commits := 0, 0, 0
 	for _, t := range trees {
 		e := Evidence{What: remote.Short(t.dir, 160), Size: -1}
 		if t.why != "" {
@@ -186,6 +186,7 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 		if n > 0 {
 			parts = append(parts, sayDirty(dirty, n))
 		}
+		commits += t.unpushed + t.stashes
 		if t.unpushed > 0 {
 			parts = append(parts, phrase.Count("git.unpushed", t.unpushed))
 		}
@@ -203,7 +204,9 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 	case lost > 0:
 		f.State = Failed
 		f.Summary = phrase.Count("git.lost", len(trees), lost)
-		f.Cure = phrase.Say("git.cure")
+		if f.Cure = phrase.Say("git.cure"); commits > 0 {
+			f.Cure = phrase.Say("git.cure.push")
+		}
 	case unread > 0:
 		f.State = Unknown
 		f.Summary = phrase.Count("git.unread", unread)

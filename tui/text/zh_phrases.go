@@ -240,6 +240,7 @@ func chinesePhrases() map[phrase.ID]string {
 		"git.lost.1":        "这个 git 仓库有未提交或未推送的内容",
 		"git.unread":        "%s 个 git 仓库无法读取",
 		"git.cure":          "在那里提交并推送，或取回这些文件",
+		"git.cure.push":     "在那里提交并推送：取回的是文件，不是提交",
 		"git.cure.look":     "在那里用 git status 查看",
 		"git.cure.type":     "在那里用 git status 查看；或输入名称，不检查就继续",
 		"git.tree.unread":   "无法读取：%s",
