@@ -539,7 +539,7 @@ func TestGrow(t *testing.T) {
 	}{
 		{"long and full, push", 100 * time.Millisecond, 0, false, true},
 		{"long and full, pull", 100 * time.Millisecond, 0, true, true},
-		{"long and slow", 25 * time.Millisecond, 5 << 20, false, false},
+		{"long and slow", 15 * time.Millisecond, 5 << 20, false, false},
 		{"short", 0, 0, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

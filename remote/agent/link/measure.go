@@ -14,13 +14,18 @@ import (
 )
 
 const (
-	window      = 2 << 20
-	nearly      = 0.6                  // of all windows: when to grow
-	growBy      = 4                    // stripes become so many times as many
-	farAway     = 5 * time.Millisecond // below it, no window is what limits
-	firstPings  = 3                    // before the round trip counts as known
-	lostAfter   = 30 * time.Second     // a ping without an answer is forgotten
-	maxPings    = 64                   // under way at once
+	window  = 2 << 20
+	nearly  = 0.6                  // of all windows: when to grow
+	growBy  = 4                    // stripes become so many times as many
+	farAway = 5 * time.Millisecond // below it, no window is what limits
+	// A stripe takes three round trips to come, and a rate two to be known: so far away
+	// the first growth does not wait for it, once much was carried. Where it was not wanted
+	// it cost some KB.
+	veryFar     = 60 * time.Millisecond
+	much        = 512 << 10
+	firstPings  = 3                // before the round trip counts as known
+	lostAfter   = 30 * time.Second // a ping without an answer is forgotten
+	maxPings    = 64               // under way at once
 	shortest    = 10 * time.Millisecond
 	longest     = 250 * time.Millisecond
 	minInterval = 100 * time.Millisecond // a rate is measured over at least so long
@@ -251,7 +256,8 @@ func (l *Carrier) grow(asked int) int {
 	if s.Stripes >= l.o.MaxStripes || s.Stripes <= asked || s.RTT < farAway || !l.meter.known() {
 		return asked
 	}
-	if max(s.SendRate, s.RecvRate)*s.RTT.Seconds() < nearly*window*float64(s.Stripes) {
+	early := s.Stripes == 1 && s.RTT >= veryFar && s.Sent+s.Received >= much
+	if !early && max(s.SendRate, s.RecvRate)*s.RTT.Seconds() < nearly*window*float64(s.Stripes) {
 		return asked
 	}
 	l.o.Grow(min(s.Stripes*growBy, l.o.MaxStripes))
