@@ -221,6 +221,7 @@ func TestHelperIsSmall(t *testing.T) {
 		}
 	}
 	visit("remote/agent/rentop-agent")
+	visit("remote/agent/rentop-guard")
 	if !seen["sync/far"] || !seen["remote/agent/link"] {
 		t.Error("the helper was not found whole")
 	}

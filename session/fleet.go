@@ -40,7 +40,8 @@ type Options struct {
 	Working       func(bool)       // nil, or told when transfers or releases begin and when the last has ended
 	Now           func() time.Time // nil: time.Now
 
-	helper agent.Options // of transfers; the tests' own
+	helper      agent.Options   // of transfers; the tests' own
+	guardHelper *agent.Binaries // nil: this build's
 }
 
 // Fleet is all sessions, and the ledger behind them.

@@ -29,8 +29,12 @@ type GuardSpec struct {
 	At     time.Time // by our clock
 	Budget string    // decimal, in the currency of the instance's price
 	Lease  bool      // at the end of the prepaid time
-	Then   string    // ThenStop, ThenNothing or a command of the person's there
-	Save   string    // a command there that must succeed before
+	// Reclaim: when its provider announces there that it takes the machine back. Then is
+	// not done for it: only Save is.
+	Reclaim   bool
+	ReclaimAt string // where that is asked, instead of the provider's usual address
+	Then      string // ThenStop, ThenNothing or a command of the person's there
+	Save      string // a command there that must succeed before
 }
 
 // What a GuardSpec may do besides a command.
@@ -55,6 +59,7 @@ type Guard struct {
 	Text    phrase.Text // all of it in a sentence
 	Problem phrase.Text // what is wrong; none where all is well
 	Journal []guard.Entry
+	Reclaim *Reclaim // the machine will be taken back
 
 	tripped string // when, for Text
 	stopped bool   // the instance
@@ -197,8 +202,10 @@ func (s *Session) sendSpec(ctx context.Context, spec guard.Spec) error {
 }
 
 func (s *Session) openGuard(ctx context.Context, conn *remote.Conn, facts *remote.Facts) (*agent.Session, error) {
-	o := s.f.opt.helper
-	o.MaxStripes = 1
+	o := agent.Options{Binaries: s.f.opt.guardHelper, MaxStripes: 1}
+	if o.Binaries == nil {
+		o.Binaries = agent.Guard()
+	}
 	return agent.Open(ctx, conn, facts, "guard", o)
 }
 
@@ -257,7 +264,11 @@ func (s *Session) guardSpec(ctx context.Context, want GuardSpec) (guard.Spec, er
 	fail := func(format string, args ...any) (guard.Spec, error) {
 		return guard.Spec{}, fmt.Errorf("%s: "+format, append([]any{s.cfg().Name}, args...)...)
 	}
-	switch then := strings.TrimSpace(want.Then); then {
+	then := strings.TrimSpace(want.Then)
+	if then == "" && want.onlyReclaim() { // nothing else would ever do it
+		then = ThenNothing
+	}
+	switch then {
 	case ThenNothing:
 	case ThenStop, "":
 		in, err := provider.StopInside(s.cfg().Provider)
@@ -304,6 +315,13 @@ func (s *Session) guardSpec(ctx context.Context, want GuardSpec) (guard.Spec, er
 		r, err := s.budgetRule(want.Budget, now)
 		if err != nil {
 			return fail("%w", err)
+		}
+		spec.Rules = append(spec.Rules, r)
+	}
+	if want.Reclaim {
+		r, err := s.reclaimRule(want.ReclaimAt)
+		if err != nil {
+			return fail("it cannot hear that it will be taken back: %w", err)
 		}
 		spec.Rules = append(spec.Rules, r)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"rentop/remote/agent/agenttest"
 	"rentop/remote/gpu"
 	"rentop/remote/gpu/guard"
 	"rentop/remote/provider"
@@ -40,6 +41,7 @@ func guarded(t *testing.T, live bool) (*sshtest.Server, *Fleet, *Session, string
 	write("nvidia-smi", "#!/bin/sh\ncase $* in *index,utilization.gpu,memory.used*) while :; do echo '0, 0, 1024, 81920, 60, 400, 35'; sleep 1; done ;; esac\nexit 9\n", 0o755)
 	srv := sshtest.Start(t, sshtest.Options{Extra: []string{"SetEnv PATH=" + dir + ":/usr/local/bin:/usr/bin:/bin"}})
 	f := open(t, dir, live, srv)
+	f.opt.guardHelper = agenttest.Guard(t)
 	if err := f.Add(config.Instance{
 		Name: "box", SSH: sshLine(srv, srv.Addr), Provider: "command", ID: "i-1",
 		Command: &config.Command{Status: "cat " + cloud, Start: "printf running >" + cloud, Stop: "printf stopped >" + cloud},
@@ -238,7 +240,7 @@ func TestGuardHistory(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	live, err := Open(t.Context(), Options{Dirs: dirs, Live: true, Secrets: noKeyring{}, AcceptHostKey: f.opt.AcceptHostKey, helper: f.opt.helper})
+	live, err := Open(t.Context(), Options{Dirs: dirs, Live: true, Secrets: noKeyring{}, AcceptHostKey: f.opt.AcceptHostKey, helper: f.opt.helper, guardHelper: f.opt.guardHelper})
 	if err != nil {
 		t.Fatal(err)
 	}

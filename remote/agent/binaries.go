@@ -111,6 +111,7 @@ type Binaries struct {
 	gpu   bool // of the program rentop-gpu
 	self  bool // with gpu: this program reads GPUs too
 	store bool // of the program rentop-store
+	guard bool // of the program rentop-guard
 	once  sync.Once
 	known map[string]*Binary
 	err   error
@@ -125,6 +126,10 @@ func GPU(self bool) *Binaries { return &Binaries{gpu: true, self: self} }
 // or this program itself where it was built from source.
 func Store() *Binaries { return &Binaries{store: true} }
 
+// Guard are this build's helpers that watch while nobody is connected: those of
+// rentop-guard, or this program itself where it was built from source.
+func Guard() *Binaries { return &Binaries{guard: true} }
+
 // NewBinaries are given helpers by GOARCH, in place of this build's.
 func NewBinaries(known map[string]*Binary) *Binaries {
 	b := &Binaries{known: known}
@@ -138,11 +143,13 @@ const ownPath = "rentop"
 func (b *Binaries) all() (map[string]*Binary, error) {
 	b.once.Do(func() {
 		of := carried
-		if b.gpu {
+		switch {
+		case b.gpu:
 			of = carriedGPU
-		}
-		if b.store {
+		case b.store:
 			of = carriedStore
+		case b.guard:
+			of = carriedGuard
 		}
 		if b.known, b.err = of(); b.err != nil || b.known != nil || b.gpu && !b.self {
 			return

@@ -36,6 +36,9 @@ func carriedGPU() (map[string]*Binary, error) { return carriedAs("gpu-") }
 // carriedStore returns the helpers that speak to object storage.
 func carriedStore() (map[string]*Binary, error) { return carriedAs("store-") }
 
+// carriedGuard returns the helpers that stay.
+func carriedGuard() (map[string]*Binary, error) { return carriedAs("guard-") }
+
 // carriedAs reads what there is: carried/PREFIX+ARCH.zst, and its program's SHA-256
 // beside it in .sha256.
 func carriedAs(prefix string) (map[string]*Binary, error) {

@@ -10,3 +10,6 @@ func carriedGPU() (map[string]*Binary, error) { return nil, nil }
 
 // carriedStore is nil likewise.
 func carriedStore() (map[string]*Binary, error) { return nil, nil }
+
+// carriedGuard is nil likewise.
+func carriedGuard() (map[string]*Binary, error) { return nil, nil }

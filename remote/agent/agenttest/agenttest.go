@@ -22,7 +22,7 @@ type build struct {
 	out  []byte
 }
 
-var helper, store build
+var helper, store, guard build
 
 // Binaries returns the helper of this source, built once in a test program. It
 // skips the test where the helper does not run here.
@@ -35,6 +35,12 @@ func Binaries(t testing.TB) *agent.Binaries {
 func Store(t testing.TB) *agent.Binaries {
 	t.Helper()
 	return store.binaries(t, "rentop-store")
+}
+
+// Guard is Binaries of the helper that stays.
+func Guard(t testing.TB) *agent.Binaries {
+	t.Helper()
+	return guard.binaries(t, "rentop-guard")
 }
 
 func (b *build) binaries(t testing.TB, program string) *agent.Binaries {

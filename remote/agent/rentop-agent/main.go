@@ -1,7 +1,7 @@
-// Command rentop-agent is rentop's helper on an instance. rentop installs it by the
-// hash of its content, starts it over its own SSH connection and speaks to it over
-// its stdin and stdout; it is gone when they close. Only the guard, where a person
-// wants one, stays. Release builds of rentop carry it for linux/amd64 and linux/arm64.
+// Command rentop-agent is rentop's helper on an instance: transfers' other end. rentop
+// installs it by the hash of its content, starts it over its own SSH connection and
+// speaks to it over its stdin and stdout; it is gone when they close. Release builds
+// of rentop carry it for linux/amd64 and linux/arm64.
 package main
 
 import (
@@ -11,4 +11,4 @@ import (
 	"rentop/remote/agent/rentop-agent/services"
 )
 
-func main() { os.Exit(services.Main(context.Background(), nil, os.Args[1:])) }
+func main() { os.Exit(services.Transfers(context.Background(), os.Args[1:])) }

@@ -44,7 +44,7 @@ type box struct {
 // start gives a server with a GPU of that use; "" is one without a GPU.
 func start(t *testing.T, util string) *box {
 	t.Helper()
-	bin := agenttest.Binaries(t)
+	bin := agenttest.Guard(t)
 	dir := t.TempDir()
 	for d := dir; d != "/" && d != os.TempDir(); d = filepath.Dir(d) {
 		os.Chmod(d, 0o755)
@@ -71,7 +71,7 @@ func (b *box) arm(s guard.Spec) *guard.Report {
 	b.t.Helper()
 	b.n++
 	s.Version, s.ID = guard.Version, fmt.Sprintf("testguard%d", b.n)
-	h, err := agent.Open(b.t.Context(), b.conn, nil, "guard", agent.Options{Binaries: agenttest.Binaries(b.t), MaxStripes: 1})
+	h, err := agent.Open(b.t.Context(), b.conn, nil, "guard", agent.Options{Binaries: agenttest.Guard(b.t), MaxStripes: 1})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestHistory(t *testing.T) {
 	b := start(t, "42")
 	b.arm(guard.Spec{})
 	time.Sleep(4 * time.Second)
-	h, err := agent.Open(t.Context(), b.conn, nil, "guard", agent.Options{Binaries: agenttest.Binaries(t), MaxStripes: 1})
+	h, err := agent.Open(t.Context(), b.conn, nil, "guard", agent.Options{Binaries: agenttest.Guard(t), MaxStripes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
