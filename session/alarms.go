@@ -30,6 +30,12 @@ func (s *Session) look(st *state, m Meter, now time.Time) ([]Alert, []PastAlert)
 		out = append(out, a)
 	}
 	var past []PastAlert
+	if a, ok := st.reclaimAlert(s.cfg().Name, now); a.ID != "" {
+		past = append(past, PastAlert{Alert: a}) // the person's own line hears of it
+		if ok {
+			out = append(out, a)
+		}
+	}
 	for _, p := range st.alarms.Past() {
 		past = append(past, PastAlert{Alert: alertOf(p.Finding), Ended: p.Ended})
 	}

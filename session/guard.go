@@ -202,10 +202,8 @@ func (s *Session) sendSpec(ctx context.Context, spec guard.Spec) error {
 }
 
 func (s *Session) openGuard(ctx context.Context, conn *remote.Conn, facts *remote.Facts) (*agent.Session, error) {
-	o := agent.Options{Binaries: s.f.opt.guardHelper, MaxStripes: 1}
-	if o.Binaries == nil {
-		o.Binaries = agent.Guard()
-	}
+	o := s.f.opt.helper
+	o.MaxStripes = 1
 	return agent.Open(ctx, conn, facts, "guard", o)
 }
 

@@ -45,6 +45,7 @@ func guardOf(r *guard.Report, now time.Time) Guard {
 		g.Rules = append(g.Rules, rule)
 	}
 	g.Problem = problemOf(r, g.Then)
+	g.Reclaim = reclaimOf(st, ours)
 	if g.tripped, g.stopped = "?", r.Stopped(); st.Trip != nil {
 		g.tripped = moment(ours(st.Trip.At))
 	}
@@ -65,6 +66,8 @@ func ruleText(x guard.Status, st *guard.State, i int, due time.Time) phrase.Text
 		}
 	case guard.Lease:
 		return phrase.Say("guard.lease", moment(due))
+	case guard.Reclaim:
+		return phrase.Say("guard.reclaim")
 	}
 	return phrase.Say("guard.at", moment(due))
 }
@@ -106,6 +109,10 @@ func whyOf(s guard.Say) phrase.Text {
 		return phrase.Say("guard.why.nojob", arg(0))
 	case "clock":
 		return phrase.Say("guard.why.clock", arg(0))
+	case "reclaim":
+		return phrase.Say("guard.why.reclaim", arg(0))
+	case "noanswer":
+		return phrase.Say("guard.why.noanswer", arg(0))
 	case "spent":
 		return phrase.Say("guard.why.spent", arg(0), arg(1))
 	case "cannotact":

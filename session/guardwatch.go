@@ -60,7 +60,9 @@ func (w *guardState) view(now time.Time) *Guard {
 // soon says whether the guard may act before long.
 func (g *Guard) soon() bool {
 	return g.Armed && (g.Phase != string(guard.Watching) ||
-		slices.ContainsFunc(g.Rules, func(r GuardRule) bool { return r.Left != nil && *r.Left < soonIs }))
+		slices.ContainsFunc(g.Rules, func(r GuardRule) bool {
+			return r.Left != nil && *r.Left < soonIs || r.Kind == string(guard.Reclaim) // a notice is given minutes before
+		}))
 }
 
 // watchGuard reads the guard back now and each minute, more often where it may act
@@ -137,6 +139,7 @@ func (st *state) guardAlert(now time.Time) (Alert, bool) {
 	level := Urgent
 	switch {
 	case w.seen == nil:
+	case w.seen.Reclaim != nil: // an alert of its own
 	case len(w.seen.Problem) > 0:
 		text = phrase.Say("alert.guard").Then(w.seen.Problem)
 		if w.seen.Armed && w.seen.Phase == string(guard.Watching) {

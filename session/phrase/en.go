@@ -41,6 +41,7 @@ var english = map[ID]string{
 	"guard.at":            "at %s",
 	"guard.budget":        "budget of %s used up",
 	"guard.lease":         "the rental's end at %s",
+	"guard.reclaim":       "its provider's notice that it is taken back",
 	"guard.left":          " (in %s)",
 	"guard.not":           " (not now: ",
 	"guard.close":         ")",
@@ -57,6 +58,8 @@ var english = map[ID]string{
 	"guard.hangs":         "the guard has not answered for %s: the instance's disk or kernel may hang",
 	"guard.unsaved":       "the save failed %s times, so nothing is stopped: %s",
 	"guard.failing":       "the action failed %s times and is tried again: %s",
+	"guard.why.reclaim":   "it will be taken back at %s",
+	"guard.why.noanswer":  "its provider could not be asked: %s",
 	"guard.why.nosample":  "the GPUs' use is not known: %s",
 	"guard.why.noutil":    "the use of GPU %s is not known: %s",
 	"guard.why.nojobs":    "the jobs there cannot be read: %s",
@@ -68,6 +71,14 @@ var english = map[ID]string{
 	"guard.why.clock":     "the instance's clock was set by %s since; the guard counts by the time since boot",
 	"guard.why.spent":     "the budget of %s %s is used up",
 	"guard.why.cannotact": "it cannot stop itself: %s",
+
+	// a provider takes a machine back
+	"reclaim.at":      "its provider takes it back at %s",
+	"reclaim.saved":   "; the guard has saved",
+	"reclaim.saving":  "; the guard saves now",
+	"reclaim.nothing": "; the guard has nothing to save with: no --save was given",
+	"reclaim.unsaved": "; the guard's save fails: %s",
+	"reclaim.move":    "; go on elsewhere: rentop move %s OTHER",
 
 	// alerts
 	"alert.guard":         "guard: ",

@@ -26,6 +26,14 @@ type guardView struct {
 	Problem  string       `json:"problem"`
 	Text     string       `json:"text"`
 	Journal  []guardEntry `json:"journal"`
+	Reclaim  *reclaimView `json:"reclaim"` // null: no notice was given
+}
+
+// reclaimView is a provider's notice that it takes the machine back.
+type reclaimView struct {
+	At    *time.Time `json:"at"` // null: not told
+	Saved bool       `json:"saved"`
+	Error string     `json:"error"`
 }
 
 type guardRule struct {
@@ -58,6 +66,9 @@ func guardOf(name string, g session.Guard, dry bool) guardView {
 		}
 		v.Rules = append(v.Rules, one)
 	}
+	if r := g.Reclaim; r != nil {
+		v.Reclaim = &reclaimView{instant(r.At), r.Saved, r.Error}
+	}
 	for _, e := range g.Journal {
 		v.Journal = append(v.Journal, guardEntry{instant(e.At), e.What, string(e.Rule), e.Attempt, e.Error, e.Out})
 	}
@@ -66,7 +77,7 @@ func guardOf(name string, g session.Guard, dry bool) guardView {
 
 func (a *app) guardCommand() *cobra.Command {
 	var want session.GuardSpec
-	var at string
+	var at, reclaim string
 	c := &cobra.Command{
 		Use:   "guard NAME [flags]",
 		Short: "Rules that stop an instance while nobody is connected",
@@ -74,7 +85,7 @@ func (a *app) guardCommand() *cobra.Command {
 			"or runs your command there, as soon as one of its rules is met; with your laptop closed,\n" +
 			"the network gone and rentop killed. No credential of yours is needed there. Without flags\n" +
 			"it reads back the guard that is there; \"armed\" is said only of a process that answers.",
-		Example: "  rentop guard a100 --idle 20m --save 'sh backup.sh'\n  rentop guard a100 --after train --at 08:00\n  rentop guard a100 --off",
+		Example: "  rentop guard a100 --idle 20m --save 'sh backup.sh'\n  rentop guard spot --reclaim --save 'sh backup.sh'\n  rentop guard a100 --after train --at 08:00\n  rentop guard a100 --off",
 		Args:    cobra.ExactArgs(1),
 	}
 	f := c.Flags()
@@ -83,6 +94,8 @@ func (a *app) guardCommand() *cobra.Command {
 	f.StringVar(&at, "at", "", "at this `TIME`: 23:30, 2h from now, 2026-12-01 08:00")
 	f.StringVar(&want.Budget, "budget", "", "when it has cost this `AMOUNT`, at today's rate")
 	f.BoolVar(&want.Lease, "lease", false, "when its prepaid time ends")
+	f.StringVar(&reclaim, "reclaim", "", "when its provider announces there that it is taken back: --save runs at once; asked at its\nusual address, or at `=URL`")
+	f.Lookup("reclaim").NoOptDefVal = usualAddress
 	f.StringVar(&want.Then, "then", "", "what is done: stop, nothing, or a `COMMAND` there (default stop)")
 	f.StringVar(&want.Save, "save", "", "run this `COMMAND` there first; while it fails, nothing else is done")
 	dry := f.Bool("dry-run", false, "say what would happen and when, arm nothing")
@@ -99,13 +112,16 @@ func (a *app) guardCommand() *cobra.Command {
 		if want.Idle < 0 || cmd.Flags().Changed("idle") && want.Idle < time.Second {
 			return badUsage("--idle is a time such as 20m")
 		}
-		rules := want.Idle > 0 || want.After != "" || at != "" || want.Budget != "" || want.Lease
+		if want.Reclaim = reclaim != ""; reclaim != usualAddress {
+			want.ReclaimAt = reclaim
+		}
+		rules := want.Reclaim || want.Idle > 0 || want.After != "" || at != "" || want.Budget != "" || want.Lease
 		arms := rules || want.Then != ""
 		switch {
 		case *off && (arms || *dry || want.Save != ""):
 			return badUsage("--off goes alone")
 		case !arms && (want.Save != "" || *dry), arms && !rules && want.Then != session.ThenNothing:
-			return badUsage("say when: --idle, --after, --at, --budget or --lease")
+			return badUsage("say when: --idle, --after, --at, --budget, --lease or --reclaim")
 		}
 		return a.session(cmd.Context(), args[0], func(s *session.Session) error {
 			var g session.Guard
@@ -135,6 +151,9 @@ func (a *app) guardCommand() *cobra.Command {
 	c.ValidArgsFunction = a.instanceNames
 	return a.connects(c)
 }
+
+// usualAddress is --reclaim without a value.
+const usualAddress = "usual"
 
 func (a *app) printGuard(v guardView, asJSON bool) error {
 	if asJSON {
