@@ -202,8 +202,10 @@ func (s *Session) sendSpec(ctx context.Context, spec guard.Spec) error {
 }
 
 func (s *Session) openGuard(ctx context.Context, conn *remote.Conn, facts *remote.Facts) (*agent.Session, error) {
-	o := s.f.opt.helper
-	o.MaxStripes = 1
+	o := agent.Options{Binaries: s.f.opt.guardHelper, MaxStripes: 1}
+	if o.Binaries == nil {
+		o.Binaries = agent.Guard()
+	}
 	return agent.Open(ctx, conn, facts, "guard", o)
 }
 
