@@ -51,6 +51,7 @@ type Fleet interface {
 	LimitTransfers(instance string, bytesPerSecond int64)
 	Outline(instance string, d sync.Direction, p *sync.Plan) session.Outline
 
+	Snapshot(ctx context.Context, instance string) (session.Snapshot, error)
 	StartRelease(instance string, goal release.Goal) error
 	Decide(instance string, d release.Decision) error
 }

@@ -45,6 +45,7 @@ func (i *instance) actions() []action {
 		{id: "release", keys: []string{"r"}, foot: true, why: gone, do: func() tea.Cmd { a.open(newRelease(a, i.name)); return nil }},
 		{id: "guard", keys: []string{"w"}, foot: a.w >= 100, why: a.whyNotAct(name), do: func() tea.Cmd { return a.guard(i.name) }},
 		{id: "guardoff", keys: []string{"W"}, why: a.whyNoGuard(name), do: func() tea.Cmd { return a.guardOff(i.name) }},
+		{id: "snapshot", keys: []string{"P"}, why: a.whyNotAct(name), do: func() tea.Cmd { return a.snapshot(i.name) }},
 		{id: "costs", keys: []string{"$"}, foot: true, do: func() tea.Cmd { return a.openCosts(i.name) }},
 		{id: "edit", keys: []string{"e"}, why: a.whyNotConfigured(name), do: func() tea.Cmd { return a.edit(i.name) }},
 		{id: "remove", keys: []string{"D"}, why: a.whyNotConfigured(name), do: func() tea.Cmd { return a.remove(i.name) }},

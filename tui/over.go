@@ -11,6 +11,7 @@ import (
 	"rentop/session"
 	"rentop/session/config"
 	"rentop/session/ledger"
+	"rentop/session/phrase"
 	"rentop/session/release"
 	"rentop/sync"
 )
@@ -121,6 +122,13 @@ func (o over) Arm(ctx context.Context, instance string, spec session.GuardSpec) 
 
 func (o over) Disarm(ctx context.Context, instance string) (session.Guard, error) {
 	return on(o, instance, func(s *session.Session) (session.Guard, error) { return s.Disarm(ctx) })
+}
+
+func (o over) Snapshot(ctx context.Context, instance string) (session.Snapshot, error) {
+	spec := session.SnapshotSpec{Kind: release.PortableSnapshot}
+	return on(o, instance, func(s *session.Session) (session.Snapshot, error) {
+		return s.TakeSnapshot(ctx, spec, func(phrase.Text) {})
+	})
 }
 
 func (o over) Follow(ctx context.Context, instance, job string, from int64, w io.Writer) error {

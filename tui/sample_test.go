@@ -300,6 +300,10 @@ func (f *fake) Arm(_ context.Context, i string, g session.GuardSpec) (session.Gu
 func (f *fake) Disarm(_ context.Context, i string) (session.Guard, error) {
 	return session.Guard{}, f.note("disarm %s", i)
 }
+func (f *fake) Snapshot(_ context.Context, i string) (session.Snapshot, error) {
+	p := release.Portable{File: "/s/" + i + "-1.tar.zst", Files: 3, Size: 2048}
+	return session.Snapshot{ID: p.Name(), Portable: &p}, f.note("snapshot %s", i)
+}
 func (f *fake) Follow(ctx context.Context, i, j string, from int64, w io.Writer) error {
 	f.note("follow %s %s", i, j)
 	io.WriteString(w, f.log)
