@@ -4,6 +4,7 @@ package tui
 
 import (
 	"context"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -81,6 +82,8 @@ func (s *releaseScreen) whyNotBegin(g release.Goal) func() string {
 		switch {
 		case v == nil:
 			return a.T("why.gone", s.name)
+		case v.State == session.Gone:
+			return a.T("why.isgone", s.name)
 		case g == release.Stop && v.Provider != "" && !v.CanStop:
 			return a.T("why.nostop", v.Provider)
 		case g == release.Destroy && v.Provider != "" && !v.CanDestroy:
@@ -178,10 +181,14 @@ func (s *releaseScreen) snapshot() tea.Cmd {
 // they are shown now, are waived.
 func (s *releaseScreen) typeName() tea.Cmd {
 	a, r := s.a, s.now()
-	shown, fails := r.Shown, len(r.Fails())
+	shown, fails := r.Shown, r.Fails()
 	intro := a.T("confirm.safe", s.name)
-	if fails > 0 {
-		intro = a.N("confirm.fails", fails, s.name)
+	if n := len(fails); n > 0 { // by name: the dialog hides the list
+		var names []string
+		for i := range fails {
+			names = append(names, a.T("check."+string(fails[i].ID)))
+		}
+		intro = a.N("confirm.fails", n, s.name, strings.Join(names, ", "))
 		if r.LostSize > 0 {
 			intro += a.T("confirm.lost."+string(r.Goal), size(float64(r.LostSize)))
 		}
@@ -297,6 +304,9 @@ func (s *releaseScreen) check(p *page, r *release.View, c *release.Check, w int)
 	summary := a.S(c.Summary)
 	if finished(r) && c.State == release.Offered { // it can be taken no more
 		sign, st, summary = "-", a.th.Dim, a.T("rel.nosnapshot")
+	}
+	if c.State == release.Waived {
+		summary += " (" + a.T("rel.waived") + ")"
 	}
 	lines := cell.Wrap(summary, max(w-label-3, 10))
 	for i, line := range lines {
