@@ -63,9 +63,10 @@ var doors = []struct {
 	{"plugin", nil, "every build is CGO_ENABLED=0"},
 }
 
-// ladders are the imports that go upwards for a reason: the helper on an instance is
-// one program, and what it does belongs to other rooms.
+// ladders are the imports that go upwards for a reason: what the helper on an instance
+// does belongs to other rooms.
 var ladders = map[string][]string{
+	"remote/agent/rentop-agent":          {"sync/far"},
 	"remote/agent/rentop-agent/services": {"sync/far"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rentop/remote/gpu/alarm"
+	"rentop/remote/gpu/vendors"
 )
 
 // The usual thresholds are silent on every recorded machine: loaded ones for
@@ -29,12 +30,12 @@ func TestAlarmsAreSilentOnRecordedMachines(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"rocm-telegraf-mi100_rocm602.json", "rocm-telegraf-mi100_rocm571.json", "rocm-telegraf-vega-20-WKS-GL-XE.json", "rocm-pai.json"} {
-		if got, ok := parseROCm(recorded(t, name)); ok {
-			machines[name] = got.gpus
+		if got, ok := vendors.ROCm(recorded(t, name)); ok {
+			machines[name] = got.GPUs
 		}
 	}
-	got, _ := parseNPU(recorded(t, "excerpt/npu-smi-25.2.0-910B4.txt"))
-	machines["npu-smi-25.2.0"] = got.gpus
+	got, _ := vendors.NPU(recorded(t, "excerpt/npu-smi-25.2.0-910B4.txt"))
+	machines["npu-smi-25.2.0"] = got.GPUs
 	if len(machines) < 20 {
 		t.Errorf("only %d machines were found", len(machines))
 	}

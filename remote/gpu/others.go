@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rentop/remote"
+	"rentop/remote/gpu/vendors"
 )
 
 // otherPoll gathers one answer of another vendor's tool: by the letter of its
@@ -49,22 +50,12 @@ func (a *assembly) otherEnd(p *otherPoll, rc int, now time.Time) *Sample {
 		}
 		return ""
 	}
-	joined := func(part byte) string { return strings.ReplaceAll(text(part), "\n", "") } // JSON was folded anywhere
-	var got otherCards
-	var ok bool
-	switch p.tool {
-	case "rocm-smi":
-		got, ok = parseROCm(joined('m'))
-	case "amd-smi":
-		got, ok = parseAMD(joined('s'), joined('m'), joined('p'))
-	case "npu-smi":
-		got, ok = parseNPU(text('m'))
-	}
+	got, ok := vendors.Read(p.tool, text)
 	a.settled, a.heard = true, now
-	a.source, a.driver, a.gpus, a.procs, a.fault = p.tool, got.driver, got.gpus, got.procs, nil
+	a.source, a.driver, a.gpus, a.procs, a.fault = p.tool, got.Driver, got.GPUs, got.Procs, nil
 	a.hidden = false
 	if !ok {
-		a.gpus, a.procs, a.fault = nil, nil, otherProblem(p.tool, rc, text('m'))
+		a.gpus, a.procs, a.fault = nil, nil, vendors.Problem(p.tool, rc, text(vendors.Metric))
 	}
 	if a.last == nil && now.Sub(a.began) < firstHost {
 		return nil // the host's first figures come at once

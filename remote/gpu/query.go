@@ -71,7 +71,7 @@ func parseRow(fields []string, line string) (row, bool) {
 			return r, false
 		}
 	}
-	r.MemUsed = within(r.MemUsed, r.MemTotal) // HAMi#332: a hook reported 17 TB
+	r.MemUsed = sample.Within(r.MemUsed, r.MemTotal) // HAMi#332: a hook reported 17 TB
 	return r, true
 }
 

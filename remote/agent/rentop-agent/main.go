@@ -8,7 +8,10 @@ import (
 	"context"
 	"os"
 
-	"rentop/remote/agent/rentop-agent/services"
+	"rentop/remote/agent/serve"
+	"rentop/sync/far"
 )
 
-func main() { os.Exit(services.Transfers(context.Background(), os.Args[1:])) }
+func main() {
+	os.Exit(serve.Main(context.Background(), os.Args[1:], map[string]serve.Service{"sync": far.Serve}))
+}

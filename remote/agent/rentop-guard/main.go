@@ -8,7 +8,18 @@ import (
 	"context"
 	"os"
 
-	"rentop/remote/agent/rentop-agent/services"
+	"rentop/remote/agent/serve"
+	"rentop/remote/gpu/guard"
 )
 
-func main() { os.Exit(services.Guard(context.Background(), nil, os.Args[1:])) }
+func main() {
+	ctx, args := context.Background(), os.Args[1:]
+	program, err := os.Executable()
+	if err != nil {
+		program = os.Args[0]
+	}
+	if len(args) > 0 && args[0] == "guard" {
+		os.Exit(guard.Main(ctx, []string{program}, args[1:]))
+	}
+	os.Exit(serve.Main(ctx, args, map[string]serve.Service{"guard": guard.Service([]string{program})}))
+}

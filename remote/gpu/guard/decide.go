@@ -206,7 +206,7 @@ func unread(s *sample.Sample) (Say, bool) {
 			case g.Problem != "":
 				why = g.Problem
 			case g.MIG == "Enabled":
-				why = "it is split by MIG"
+				why = "it is split by MIG, and the driver does not tell what its parts do: arm by a time, a job or a budget"
 			}
 			return say("noutil", g.Index, why), false
 		}

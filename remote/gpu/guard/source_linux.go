@@ -1,7 +1,7 @@
 package guard
 
 // Where samples come from: the program that reads the driver's library, else
-// nvidia-smi, else the host alone. Each is a process of its own, which may hang or die
+// nvidia-smi or another maker's tool, else the host alone. Each is a process of its own, which may hang or die
 // without the guard.
 
 import (
@@ -43,7 +43,7 @@ func (s *source) run(ctx context.Context) {
 	}
 	never := len(s.reader) == 0
 	for ctx.Err() == nil {
-		why := errors.New("nvidia-smi is not there")
+		why := errors.New("neither nvidia-smi, amd-smi, rocm-smi nor npu-smi is there")
 		if !never {
 			var no *refusedError
 			if err := fromReader(ctx, s.reader, emit); errors.As(err, &no) {
@@ -56,6 +56,8 @@ func (s *source) run(ctx context.Context) {
 		}
 		if smi, err := exec.LookPath("nvidia-smi"); err == nil {
 			why = s.fromSMI(lesser, smi, emit)
+		} else if tool, ok := otherTool(); ok {
+			why = s.fromTool(lesser, tool, emit)
 		}
 		cancel()
 		if ctx.Err() == nil && (lesser.Err() == nil || never) {

@@ -12,6 +12,7 @@ import (
 
 	"rentop/remote/gpu/nvml"
 	"rentop/remote/gpu/sample"
+	"rentop/remote/needtest"
 )
 
 // TestSource: the reader first; where it dies or has nothing to read, nvidia-smi; and
@@ -97,5 +98,57 @@ func TestReaderOf(t *testing.T) {
 		if got := readerOf(c.program, []string{me, "agent"}); len(got) != c.want {
 			t.Errorf("%q: %q", c.program, got)
 		}
+	}
+}
+
+// TestOtherTools: a guard hears of idle and busy cards of other makers from what their
+// tools were recorded to print.
+func TestOtherTools(t *testing.T) {
+	for _, c := range []struct {
+		tool, recorded string
+		cards          int
+	}{
+		{"rocm-smi", "rocm-telegraf-mi100_rocm602.json", 4},
+		{"npu-smi", "excerpt/npu-smi-25.2.0-910B4.txt", 2},
+	} {
+		answer := filepath.Join(needtest.Shared(t, "corpus", "gpu"), c.recorded)
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, c.tool), []byte("#!/bin/sh\necho WARNING >&2\nexec /bin/cat '"+answer+"'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("PATH", dir)
+		ctx, cancel := context.WithCancel(t.Context())
+		src := &source{host: nvml.NewHost(ctx), out: make(chan sample.Sample)}
+		go src.run(ctx)
+		select {
+		case s := <-src.out:
+			m := &Moment{Sample: &s}
+			if _, ok := unread(&s); !ok || s.Source != c.tool || len(s.GPUs) != c.cards {
+				t.Errorf("%s: %+v", c.tool, s)
+			}
+			if why, rests := working(m, 5); !rests {
+				t.Errorf("%s: idle cards are taken for busy: %+v", c.tool, why)
+			}
+			s.GPUs[1].Util = sample.Of(40)
+			if _, rests := working(m, 5); rests {
+				t.Errorf("%s: a busy card is taken for idle", c.tool)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: no sample", c.tool)
+		}
+		cancel()
+	}
+
+	dir := t.TempDir() // one that fails is said in its own words
+	if err := os.WriteFile(filepath.Join(dir, "amd-smi"), []byte("#!/bin/sh\necho 'no amdgpu driver' >&2\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	src := &source{host: nvml.NewHost(ctx), out: make(chan sample.Sample)}
+	go src.run(ctx)
+	if s := <-src.out; s.Source != hostOnly || s.Problem == nil || s.Problem.What != "amd-smi cannot be read (exit 3): no amdgpu driver" {
+		t.Errorf("%+v", s)
 	}
 }

@@ -107,3 +107,19 @@ func Word(cell string, n int) string {
 	}
 	return clean.Short(cell, n)
 }
+
+// AtMost bounds what a driver tells.
+func AtMost(v Value, highest float64) Value {
+	if v.State == OK {
+		v.V = min(v.V, highest)
+	}
+	return v
+}
+
+// Within is what is used of a total.
+func Within(used, total Value) Value {
+	if total.State != OK {
+		return used
+	}
+	return AtMost(used, total.V)
+}

@@ -1,22 +1,19 @@
-package gpu
+package vendors
 
 // Ascend chips through npu-smi info: two lines of a table a chip. The tool has no
 // other form that all its versions share.
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
-	"rentop/remote"
+	"rentop/remote/clean"
 	"rentop/remote/gpu/sample"
 )
 
-var usedOf = regexp.MustCompile(`(\d+)\s*/\s*(\d+)`)
-
-// parseNPU reads the table. A chip's own memory is HBM where it has some, else DDR.
-func parseNPU(text string) (otherCards, bool) {
-	var out otherCards
+// NPU reads the table. A chip's own memory is HBM where it has some, else DDR.
+func NPU(text string) (Cards, bool) {
+	var out Cards
 	var top []string // the first line of a chip
 	procs := false
 	place := map[string]int{} // NPU and chip to index
@@ -24,7 +21,7 @@ func parseNPU(text string) (otherCards, bool) {
 		line = strings.TrimSpace(line)
 		if strings.Contains(line, "npu-smi") {
 			if _, v, ok := strings.Cut(line, "Version:"); ok {
-				out.driver = remote.Short(strings.Trim(v, " |"), 40)
+				out.Driver = clean.Short(strings.Trim(v, " |"), 40)
 			}
 			continue
 		}
@@ -41,23 +38,23 @@ func parseNPU(text string) (otherCards, bool) {
 		}
 		switch {
 		case procs:
-			if p, ok := npuProcess(cells, place); ok && len(out.procs) < maxApps {
-				out.procs = append(out.procs, p)
+			if p, ok := npuProcess(cells, place); ok && len(out.Procs) < maxProcesses {
+				out.Procs = append(out.Procs, p)
 			}
 		case len(cells) != 3 || !startsWithNumber(cells[0]):
 			top = nil
 		case top == nil:
 			top = cells
 		default:
-			if len(out.gpus) < sample.MaxGPUs {
-				g := npuChip(len(out.gpus), top, cells)
+			if len(out.GPUs) < sample.MaxGPUs {
+				g := npuChip(len(out.GPUs), top, cells)
 				place[firstWord(top[0])+" "+firstWord(cells[0])] = g.Index
-				out.gpus = append(out.gpus, g)
+				out.GPUs = append(out.GPUs, g)
 			}
 			top = nil
 		}
 	}
-	return out, len(out.gpus) > 0
+	return out, len(out.GPUs) > 0
 }
 
 func startsWithNumber(s string) bool {
@@ -73,17 +70,17 @@ func firstWord(s string) string {
 }
 
 // npuChip reads "0 910B4-1 | OK | 91.3 33 0 / 0" and "0 | 0000:xx:00.0 | 0 0 / 0 3197 / 65536".
-func npuChip(index int, top, below []string) GPU {
+func npuChip(index int, top, below []string) sample.GPU {
 	g := sample.NewGPU("not told by npu-smi")
 	g.Index = index
 	if f := strings.Fields(top[0]); len(f) > 1 {
-		g.Name = remote.Short(strings.Join(f[1:], " "), 60)
+		g.Name = clean.Short(strings.Join(f[1:], " "), 60)
 	}
 	if f := strings.Fields(below[0]); len(f) > 1 { // its physical number
-		g.UUID = remote.Short("phy "+f[1], 20)
+		g.UUID = clean.Short("phy "+f[1], 20)
 	}
 	if h := top[1]; h != "OK" && h != "" {
-		g.Problem = "the chip says that its health is " + remote.Short(h, 40) + ": save your work, then ask the provider"
+		g.Problem = "the chip says that its health is " + clean.Short(h, 40) + ": save your work, then ask the provider"
 	}
 	g.PCIBus = sample.Word(below[1], 32)
 	if f := strings.Fields(top[2]); len(f) >= 2 {
@@ -92,26 +89,32 @@ func npuChip(index int, top, below []string) GPU {
 	if f := strings.Fields(below[2]); len(f) > 0 {
 		g.Util = sample.Percent(f[0])
 		rest := strings.TrimPrefix(below[2], f[0])
-		for _, m := range usedOf.FindAllStringSubmatch(rest, 2) { // memory, then HBM
-			if used, total := sample.Mebibytes(m[1]), sample.Mebibytes(m[2]); total.State == OK && total.V > 0 {
-				g.MemUsed, g.MemTotal = within(used, total), total
+		for range 2 { // "0 / 0 3197 / 65536": memory, then HBM
+			before, after, ok := strings.Cut(rest, "/")
+			if after = strings.TrimSpace(after); !ok {
+				break
 			}
+			n := digits(after)
+			if used, total := sample.Mebibytes(endsWith(before, "")), sample.Mebibytes(after[:n]); total.State == sample.OK && total.V > 0 {
+				g.MemUsed, g.MemTotal = sample.Within(used, total), total
+			}
+			rest = after[n:]
 		}
 	}
 	return g
 }
 
 // npuProcess reads "0 0 | 692318 | python3 | 12417 | NA".
-func npuProcess(cells []string, place map[string]int) (Process, bool) {
+func npuProcess(cells []string, place map[string]int) (sample.Process, bool) {
 	if len(cells) < 4 {
-		return Process{}, false
+		return sample.Process{}, false
 	}
 	pid, err := strconv.ParseUint(cells[1], 10, 31)
 	f := strings.Fields(cells[0])
 	if err != nil || pid == 0 || len(f) < 2 {
-		return Process{}, false
+		return sample.Process{}, false
 	}
-	p := Process{GPUIndex: -1, PID: int(pid), Command: sample.Word(cells[2], 400), Mem: sample.Mebibytes(cells[3])}
+	p := sample.Process{GPUIndex: -1, PID: int(pid), Command: sample.Word(cells[2], 400), Mem: sample.Mebibytes(cells[3])}
 	if i, ok := place[f[0]+" "+f[1]]; ok {
 		p.GPUIndex = i
 	}

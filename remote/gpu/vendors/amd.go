@@ -1,52 +1,43 @@
-package gpu
+package vendors
 
 // AMD cards through their tools: rocm-smi --json (each value a text under a name
 // that changed over the years) and amd-smi --json (values with their unit).
 
 import (
 	"encoding/json"
-	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
-	"rentop/remote"
+	"rentop/remote/clean"
 	"rentop/remote/gpu/sample"
 )
 
-// otherCards is what another vendor's tool told.
-type otherCards struct {
-	driver string
-	gpus   []GPU
-	procs  []Process
-}
-
-// parseROCm reads rocm-smi's JSON: an object a card, and one for the system. Lines
+// ROCm reads rocm-smi's JSON: an object a card, and one for the system. Lines
 // before it are warnings.
-func parseROCm(text string) (otherCards, bool) {
+func ROCm(text string) (Cards, bool) {
 	var all map[string]map[string]any
 	if i := strings.IndexByte(text, '{'); i < 0 || json.Unmarshal([]byte(text[i:]), &all) != nil {
-		return otherCards{}, false
+		return Cards{}, false
 	}
-	var out otherCards
+	var out Cards
 	for key, cells := range all {
 		if key == "system" {
-			out.driver = remote.Short(flat(cells["Driver version"]), 40)
+			out.Driver = clean.Short(flat(cells["Driver version"]), 40)
 			continue
 		}
 		n, err := strconv.ParseUint(strings.TrimPrefix(key, "card"), 10, 7)
-		if err != nil || !strings.HasPrefix(key, "card") || len(out.gpus) >= sample.MaxGPUs {
+		if err != nil || !strings.HasPrefix(key, "card") || len(out.GPUs) >= sample.MaxGPUs {
 			continue
 		}
-		out.gpus = append(out.gpus, rocmCard(int(n), cells))
+		out.GPUs = append(out.GPUs, rocmCard(int(n), cells))
 	}
-	slices.SortFunc(out.gpus, func(a, b GPU) int { return a.Index - b.Index })
-	return out, len(out.gpus) > 0
+	slices.SortFunc(out.GPUs, func(a, b sample.GPU) int { return a.Index - b.Index })
+	return out, len(out.GPUs) > 0
 }
 
 // rocmCard reads one card. Names differ by version in case, colons and words.
-func rocmCard(index int, cells map[string]any) GPU {
+func rocmCard(index int, cells map[string]any) sample.GPU {
 	by := map[string]string{}
 	for name, v := range cells {
 		by[strings.ToLower(strings.TrimRight(name, ": "))] = strings.TrimSpace(flat(v))
@@ -75,20 +66,22 @@ func rocmCard(index int, cells map[string]any) GPU {
 	g.Util = sample.Percent(first("gpu use (%)"))
 	g.MemTotal = number(first("vram total memory (b)"), 1<<50)
 	g.MemUsed = number(first("vram total used memory (b)"), 1<<50)
-	g.MemUsed = within(g.MemUsed, g.MemTotal)
+	g.MemUsed = sample.Within(g.MemUsed, g.MemTotal)
 	g.Power = sample.Watts(first("current socket graphics package power (w)", "average graphics package power (w)", "current graphics package power (w)"))
 	g.PowerLimit = sample.Watts(first("max graphics package power (w)"))
 	g.Temp = sample.Celsius(first("temperature (sensor junction) (c)", "temperature (sensor edge) (c)", "temperature (sensor #1) (c)"))
 	g.Fan = sample.Percent(first("fan speed (%)"))
 	g.ClockSM = clock(first("sclk clock speed", "sclk clock level"))
 	g.ClockMem = clock(first("mclk clock speed", "mclk clock level"))
-	if m := pcieLink.FindStringSubmatch(first("pcie clock level")); m != nil {
-		g.PCIeGen, g.PCIeWidth = generation(m[1]), number(m[2], 1024)
+	if speed, rest, ok := strings.Cut(first("pcie clock level"), "GT/s"); ok { // "1 (16.0GT/s x16)"
+		if _, width, ok := strings.Cut(rest, "x"); ok {
+			g.PCIeGen, g.PCIeWidth = generation(endsWith(speed, ".")), number(width[:digits(width)], 1024)
+		}
 	}
 	return g
 }
 
-func number(cell string, highest float64) Value { return sample.Number(cell, 1, 0, highest) }
+func number(cell string, highest float64) sample.Value { return sample.Number(cell, 1, 0, highest) }
 
 // flat is a JSON value as the text that rocm-smi means.
 func flat(v any) string {
@@ -101,57 +94,63 @@ func flat(v any) string {
 	return "[N/A]"
 }
 
-var (
-	inMHz    = regexp.MustCompile(`(?i)(\d+)\s*mhz`)
-	pcieLink = regexp.MustCompile(`([\d.]+)\s*GT/s\s*x(\d+)`)
-)
-
 // clock reads "(1402Mhz)", "8 (1725Mhz)" and "808Mhz".
-func clock(cell string) Value {
-	if m := inMHz.FindStringSubmatch(cell); m != nil {
-		return sample.Megahertz(m[1])
+func clock(cell string) sample.Value {
+	if before, _, ok := strings.Cut(strings.ToLower(cell), "mhz"); ok {
+		if n := endsWith(before, ""); n != "" {
+			return sample.Megahertz(n)
+		}
 	}
 	return sample.Megahertz(cell)
 }
 
-// generation of PCIe by its transfers a second.
-func generation(gts string) Value {
-	for i, g := range []string{"2.5", "5.0", "8.0", "16.0", "32.0", "64.0"} {
-		if gts == g || gts+".0" == g {
-			return Of(float64(i + 1))
-		}
-	}
-	return Value{State: Failed, Why: "unreadable: " + sample.Why(gts)}
+// digits is how many a text begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+
+// endsWith is the number that a text ends with, made of digits and also.
+func endsWith(s, also string) string {
+	s = strings.TrimSpace(s)
+	return s[len(strings.TrimRight(s, "0123456789"+also)):]
 }
 
-// parseAMD reads amd-smi's JSON of `static`, `metric` and `process`; any may be
+// generation of PCIe by its transfers a second.
+func generation(gts string) sample.Value {
+	for i, g := range []string{"2.5", "5.0", "8.0", "16.0", "32.0", "64.0"} {
+		if gts == g || gts+".0" == g {
+			return sample.Of(float64(i + 1))
+		}
+	}
+	return sample.Value{State: sample.Failed, Why: "unreadable: " + sample.Why(gts)}
+}
+
+// AMD reads amd-smi's JSON of `static`, `metric` and `process`; any may be
 // empty. A list of cards is bare, or under "gpu_data" since ROCm 7.
-func parseAMD(static, metric, process string) (otherCards, bool) {
-	var out otherCards
+func AMD(static, metric, process string) (Cards, bool) {
+	var out Cards
 	metrics, ok := amdList(metric)
 	if !ok {
 		return out, false
 	}
 	fixed, _ := amdList(static)
 	for i, m := range metrics {
-		if len(out.gpus) >= sample.MaxGPUs {
+		if len(out.GPUs) >= sample.MaxGPUs {
 			break
 		}
 		g := sample.NewGPU("not told by amd-smi")
-		if g.Index = i; amdCell(m, "gpu").State == OK {
+		if g.Index = i; amdCell(m, "gpu").State == sample.OK {
 			g.Index = int(amdCell(m, "gpu").V)
 		}
 		for _, f := range fixed {
 			if v, ok := amdCell(f, "gpu").Get(); ok && int(v) == g.Index {
 				amdFixed(&g, f)
-				out.driver = remote.Short(flat(dig(f, "driver", "version")), 40)
+				out.Driver = clean.Short(flat(dig(f, "driver", "version")), 40)
 			}
 		}
 		amdMetric(&g, m)
-		out.gpus = append(out.gpus, g)
+		out.GPUs = append(out.GPUs, g)
 	}
-	out.procs = amdProcesses(process)
-	return out, len(out.gpus) > 0
+	out.Procs = amdProcesses(process)
+	return out, len(out.GPUs) > 0
 }
 
 func amdList(text string) (list []any, ok bool) {
@@ -184,7 +183,7 @@ func dig(v any, path ...string) any {
 
 // amdCell reads {"value": 40, "unit": "%"}, a bare number, or "N/A" under the first
 // of the paths (their parts joined by dots) that is there.
-func amdCell(v any, paths ...string) Value {
+func amdCell(v any, paths ...string) sample.Value {
 	for _, p := range paths {
 		switch c := dig(v, strings.Split(p, ".")...).(type) {
 		case nil:
@@ -202,10 +201,10 @@ func amdCell(v any, paths ...string) Value {
 			}
 		}
 	}
-	return Value{Why: "not told by amd-smi"}
+	return sample.Value{Why: "not told by amd-smi"}
 }
 
-func amdFixed(g *GPU, f any) {
+func amdFixed(g *sample.GPU, f any) {
 	g.Name = sample.Word(flat(dig(f, "asic", "market_name")), 60)
 	g.PCIBus = sample.Word(flat(dig(f, "bus", "bdf")), 32)
 	g.UUID = sample.Word(flat(dig(f, "asic", "asic_serial")), 80)
@@ -214,20 +213,20 @@ func amdFixed(g *GPU, f any) {
 	g.MemTotal = amdCell(f, "vram.size")
 }
 
-func amdMetric(g *GPU, m any) {
-	g.Util = clamped(amdCell(m, "usage.gfx_activity"), 100)
-	g.MemUtil = clamped(amdCell(m, "usage.umc_activity"), 100)
-	if t := amdCell(m, "mem_usage.total_vram", "vram.total"); t.State == OK || g.MemTotal.State != OK {
+func amdMetric(g *sample.GPU, m any) {
+	g.Util = sample.AtMost(amdCell(m, "usage.gfx_activity"), 100)
+	g.MemUtil = sample.AtMost(amdCell(m, "usage.umc_activity"), 100)
+	if t := amdCell(m, "mem_usage.total_vram", "vram.total"); t.State == sample.OK || g.MemTotal.State != sample.OK {
 		g.MemTotal = t
 	}
-	g.MemUsed = within(amdCell(m, "mem_usage.used_vram", "vram.used"), g.MemTotal)
+	g.MemUsed = sample.Within(amdCell(m, "mem_usage.used_vram", "vram.used"), g.MemTotal)
 	g.Power = amdCell(m, "power.socket_power", "power.average_socket_power", "power.current_socket_power")
 	g.Temp = amdCell(m, "temperature.hotspot", "temperature.edge")
 	g.ClockSM = amdCell(m, "clock.gfx_0.clk", "clock.gfx.clk")
 	g.ClockSMMax = amdCell(m, "clock.gfx_0.max_clk", "clock.gfx.max_clk")
 	g.ClockMem = amdCell(m, "clock.mem_0.clk", "clock.mem.clk")
 	g.ClockMemMax = amdCell(m, "clock.mem_0.max_clk", "clock.mem.max_clk")
-	g.Fan = clamped(amdCell(m, "fan.usage"), 100)
+	g.Fan = sample.AtMost(amdCell(m, "fan.usage"), 100)
 	g.PCIeWidth = amdCell(m, "pcie.width")
 	if s, ok := amdCell(m, "pcie.speed").Get(); ok {
 		g.PCIeGen = generation(strconv.FormatFloat(s, 'f', 1, 64))
@@ -242,22 +241,7 @@ func amdMetric(g *GPU, m any) {
 	}
 }
 
-func clamped(v Value, highest float64) Value {
-	if v.State == OK {
-		v.V = min(v.V, highest)
-	}
-	return v
-}
-
-// within is what is used of a total.
-func within(used, total Value) Value {
-	if total.State != OK {
-		return used
-	}
-	return clamped(used, total.V)
-}
-
-func amdProcesses(text string) (out []Process) {
+func amdProcesses(text string) (out []sample.Process) {
 	list, _ := amdList(text)
 	for _, g := range list {
 		gpu := -1
@@ -267,22 +251,12 @@ func amdProcesses(text string) (out []Process) {
 		procs, _ := dig(g, "process_list").([]any)
 		for _, p := range procs {
 			pid, ok := amdCell(p, "process_info.pid").Get()
-			if !ok || pid <= 0 || pid > 1<<31 || len(out) >= maxApps {
+			if !ok || pid <= 0 || pid > 1<<31 || len(out) >= maxProcesses {
 				continue
 			}
-			out = append(out, Process{GPUIndex: gpu, PID: int(pid), Command: sample.Word(flat(dig(p, "process_info", "name")), 400),
+			out = append(out, sample.Process{GPUIndex: gpu, PID: int(pid), Command: sample.Word(flat(dig(p, "process_info", "name")), 400),
 				Mem: amdCell(p, "process_info.memory_usage.vram_mem", "process_info.mem_usage")})
 		}
 	}
 	return out
-}
-
-// otherProblem says in a sentence what a tool answered in place of its cards.
-func otherProblem(tool string, code int, text string) *Problem {
-	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if first == "" {
-		first = "it said nothing"
-	}
-	return &Problem{What: fmt.Sprintf("%s cannot be read (exit %d): %s", tool, code, remote.Short(first, 120)),
-		Cure: "run " + tool + " on the instance; log in as a member of the groups render and video, or as root"}
 }
