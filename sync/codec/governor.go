@@ -42,6 +42,7 @@ type Governor struct {
 	marked   float64
 	markedAt time.Time
 	settled  bool
+	dryAt    time.Time // when the link was last seen with nothing to carry
 }
 
 // grade is what a level does on one core with the content at hand.
@@ -92,6 +93,9 @@ func (g *Governor) Next() (Level, int) {
 		if up := g.level + 1; up <= g.limit && g.level > LevelNone &&
 			float64(g.waiting)/g.rate > 1.5*float64(up.BlockSize())/g.known[up].speed {
 			g.level = up
+		}
+		if g.level > LevelFastest && g.blocks > 0 && g.runsDry(g.waiting, 0) {
+			g.level = LevelFastest // the link waits: what feeds us is slower, and may want the cores
 		}
 	}
 	return g.level, g.size(g.level)
@@ -250,17 +254,28 @@ func (g *Governor) Link(rate float64) {
 	if rate <= 0 {
 		return
 	}
-	if float64(g.waiting) > enough.Seconds()*rate {
-		now := g.now()
+	now := g.now()
+	if g.waiting < drained {
+		g.dryAt = now
+	}
+	// A rate is one of a while, and the link's own only where it never waited for us.
+	steady := now.Sub(g.dryAt) >= settling
+	switch {
+	case float64(g.waiting) > enough.Seconds()*rate:
 		if d := now.Sub(g.markedAt); d >= settling {
-			g.settled = rate < 1.25*g.marked
+			g.settled = steady && rate < 1.25*g.marked
 			g.marked, g.markedAt = rate, now
 		}
-		g.rate = rate
-	} else if g.rate > 0 {
+		if steady || rate > g.rate {
+			g.rate = rate
+		}
+	case g.rate > 0:
 		g.rate = max(g.rate, rate)
 	}
 }
+
+// drained is how few bytes that wait are none.
+const drained = 16 << 10
 
 // Settled says that the link's rate is known and no longer grows.
 func (g *Governor) Settled() bool {

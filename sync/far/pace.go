@@ -61,8 +61,9 @@ func (s *sender) choose() (codec.Level, int) {
 	s.pace.mu.Lock()
 	defer s.pace.mu.Unlock()
 	// So near, what seems a slow link is busy cores, or many small files, and packing would
-	// make them busier; only what stays slower than any disk is a link.
-	if s.pace.rtt > 0 && s.pace.rtt < veryNear && (!s.pace.known || s.pace.rate > nearRate || !s.gov.Settled()) {
+	// make them busier; only what stays slower than any disk while much waits is a link.
+	slow := s.pace.known && s.pace.rate < nearRate && waiting > someWait && s.gov.Settled()
+	if s.pace.rtt > 0 && s.pace.rtt < veryNear && !slow {
 		return codec.LevelNone, codec.LevelNone.BlockSize()
 	}
 	if level >= codec.LevelBetter {
@@ -127,7 +128,7 @@ func (s *sender) look() (waiting int64, ahead int) {
 		// The few bytes before content say nothing of the link.
 		if st.SendRate > 0 && st.Arrived-p.begun >= tellsRate { // 0 where the link has had nothing to carry
 			p.known, p.rate = true, st.SendRate
-			p.holds = int64(st.SendRate * st.RTT.Seconds())
+			p.holds = int64(1.25 * st.SendRate * st.RTT.Seconds()) // and what is told of it comes late
 			if now := time.Now(); now.Sub(p.looked) >= lookEvery {
 				p.looked = now
 				s.gov.Link(st.SendRate)
