@@ -246,19 +246,35 @@ func (s *costsScreen) draw(b cell.Area) {
 		return
 	}
 	list := s.grouped()
+	said := s.said(b.W - 1)
+	said.rows = said.rows[:min(len(said.rows), b.H/4)]
+	room := b.H - 8 - len(said.rows)
 	if len(list) == 0 {
 		b.Put(0, 2, a.th.Dim, a.T("costs.none"))
 	} else {
-		s.table(b.Sub(0, 2, b.W, b.H-8), list)
+		s.table(b.Sub(0, 2, b.W, room), list)
 	}
 	if s.only == "" && groups[s.by] != "job" && len(list) > 0 {
-		y := 2 + min(len(list), b.H-8) + 1
+		y := 2 + min(len(list), room) + 1
 		b.Put(1, y, a.th.Dim, a.T("costs.total"))
 		b.Right(0, y, s.right, a.th.Strong, sums(s.got.Total, ""))
 		b.Put(1, y+1, a.th.Dim, s.parts())
 		b.Put(1, y+2, a.th.Dim, s.month())
 	}
+	if n := len(said.rows); n > 0 {
+		said.draw(b.Sub(1, b.H-2-n, b.W-1, n), 0)
+	}
 	b.Put(0, b.H-1, a.th.Dim, a.T("costs.export", groups[s.by]))
+}
+
+// said is how long budgets last, what providers charged, and what was left behind.
+func (s *costsScreen) said(w int) (p page) {
+	for _, x := range s.got.Said {
+		if s.only == "" || x.Instance == s.only {
+			p.text(w, 0, s.a.th.Dim, s.a.S(x.Text))
+		}
+	}
+	return p
 }
 
 // parts says what the money went into, where computing was not all.

@@ -10,6 +10,7 @@ import (
 	"rentop/session"
 	"rentop/session/billing"
 	"rentop/session/config"
+	"rentop/session/phrase"
 	"rentop/session/release"
 	"rentop/sync"
 )
@@ -63,6 +64,13 @@ type Costs struct {
 	Total        session.Sums // traffic of no known price is not in it
 	Parts        session.Parts
 	Month        session.Forecast
+	Said         []CostSaid
+}
+
+// CostSaid is a sentence about an instance's money: its budget, what was charged.
+type CostSaid struct {
+	Instance string
+	Text     phrase.Text
 }
 
 // CostLine is a part of it: an instance on a day, its traffic or what it left behind on

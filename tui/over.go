@@ -177,5 +177,10 @@ func (o over) Costs(ctx context.Context, since time.Time) (Costs, error) {
 		}
 		c.Lines = append(c.Lines, l)
 	}
+	for _, i := range r.Instances {
+		for _, t := range i.Said() {
+			c.Said = append(c.Said, CostSaid{i.Name, t})
+		}
+	}
 	return c, nil
 }

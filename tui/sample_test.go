@@ -356,6 +356,8 @@ func (f *fake) Costs(_ context.Context, since time.Time) (Costs, error) {
 	if f.fail != nil {
 		return Costs{}, f.fail
 	}
+	c.Said = []CostSaid{{"a100-tune", phrase.Say("bill.budget", "a100-tune", cny(1829), cny(5000)).Then(phrase.Say("bill.lasts", "2 h 17 min", cny(800)))},
+		{"a100-tune", phrase.Say("bill.charged", "a100-tune", "2026-11-28 00:00", "2026-11-29 00:00", cny(19400)).Then(phrase.Say("bill.charged.more", cny(19200), cny(200)))}}
 	return c, nil
 }
 

@@ -184,6 +184,22 @@ var english = map[ID]string{
 	"missing.price of the prepaid period": "price of the prepaid period",
 	"missing.state (nobody looked)":       "state (nobody looked)",
 
+	// what a bill says beside its lines
+	"bill.budget":          "budget of %s: %s of %s left",
+	"bill.balance":         "%s: a balance of %s",
+	"bill.lasts":           ", %s at %s/h",
+	"bill.left":            "%s left a %s %s behind, for %s a month",
+	"bill.left.unpriced":   "%s left a %s %s behind, at a price that is not known",
+	"bill.charged":         "%s, %s to %s: charged %s",
+	"bill.charged.atleast": ", reckoned at least %s",
+	"bill.charged.equal":   ", as reckoned",
+	"bill.charged.more":    ", reckoned %s: %s more",
+	"bill.charged.less":    ", reckoned %s: %s less",
+	"bill.why.unknown":     "not known here: ",
+	"bill.why.currency":    "in another currency",
+	"bill.why.more":        "perhaps a disk, an address, traffic or tax that the config has no price for",
+	"bill.why.less":        "perhaps a discount or a voucher, or it was not running all the time that was not seen",
+
 	// notices
 	"notice.samples":      "telemetry: %s",
 	"notice.ledger.read":  "the ledger cannot be read: %s",

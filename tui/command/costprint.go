@@ -11,8 +11,6 @@ import (
 	"rentop/remote"
 	"rentop/session"
 	"rentop/session/billing"
-	"rentop/session/phrase"
-	"rentop/tui/text"
 )
 
 // held is a provider's balance in JSON.
@@ -67,13 +65,12 @@ func printCostJSON(w io.Writer, r *session.Spending, accounts []session.Account,
 		return out
 	}
 	budgets, charges, told := []budget{}, []charged{}, []held{}
-	english := text.English()
 	for _, i := range r.Instances {
 		if i.Budget != nil {
 			budgets = append(budgets, budget{i.Name, money(i.Budget, 2), money(i.BudgetLeft, 2), i.Budget.Currency, seconds(i.Runway)})
 		}
 		for _, c := range i.Charges {
-			charges = append(charges, charged{i.Name, instant(c.From), instant(c.To), money(&c.Amount, 2), money(c.Estimate, 2), money(c.Off, 2), c.Amount.Currency, c.Source, whyOff(english, c)})
+			charges = append(charges, charged{i.Name, instant(c.From), instant(c.To), money(&c.Amount, 2), money(c.Estimate, 2), money(c.Off, 2), c.Amount.Currency, c.Source, c.Why().String()})
 		}
 	}
 	for _, a := range accounts {
@@ -254,7 +251,6 @@ func sumsText(s session.Sums) string {
 func (a *app) printTotals(r *session.Spending, accounts []session.Account, by string) error {
 	var lines []string
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	english := text.English()
 	say("total %s", sumsText(r.All))
 	if by == "tag" {
 		say("an instance with several tags counts in each of them, in the total once")
@@ -265,30 +261,12 @@ func (a *app) printTotals(r *session.Spending, accounts []session.Account, by st
 		say("this month %s", soFar)
 	}
 	for _, i := range r.Instances {
-		if i.BudgetLeft != nil {
-			line := fmt.Sprintf("budget of %s: %s of %s left", i.Name, i.BudgetLeft, i.Budget)
-			if i.Runway != nil {
-				line += fmt.Sprintf(", %s at %s/h", span(*i.Runway), i.PerHour)
-			}
-			say("%s", line)
-		}
-		for _, c := range i.Charges {
-			say("%s", chargeText(english, i.Name, c))
-		}
-		for _, l := range i.Left {
-			price := "at a price that is not known"
-			if l.PerMonth != "" {
-				price = "for " + l.PerMonth + " " + l.Currency + " a month"
-			}
-			say("%s left a %s %s behind, %s", i.Name, l.Kind, l.ID, price)
+		for _, t := range i.Said() {
+			say("%s", t)
 		}
 	}
 	for _, x := range accounts {
-		line := fmt.Sprintf("%s: a balance of %s", x.Provider, x.Balance)
-		if x.Runway != nil {
-			line += fmt.Sprintf(", %s at %s/h", span(*x.Runway), x.PerHour)
-		}
-		say("%s", line)
+		say("%s", x.Said())
 	}
 	for _, l := range lines {
 		if _, err := fmt.Fprintln(a.Out, remote.Clean(l)); err != nil {
@@ -296,43 +274,4 @@ func (a *app) printTotals(r *session.Spending, accounts []session.Account, by st
 		}
 	}
 	return nil
-}
-
-// chargeText sets a charge beside what was reckoned for the same time.
-func chargeText(l *text.Lang, name string, c session.Reconciled) string {
-	const layout = "2006-01-02 15:04"
-	t := l.T("bill.charged", name, c.From.Local().Format(layout), c.To.Local().Format(layout), c.Amount)
-	switch {
-	case c.Off == nil && c.AtLeast != nil:
-		t += l.T("bill.charged.atleast", c.AtLeast)
-	case c.Off != nil && c.Off.Sign() == 0:
-		t += l.T("bill.charged.equal")
-	case c.Off != nil && c.Off.Sign() < 0:
-		t += l.T("bill.charged.less", c.Estimate, c.Off.Times(-1))
-	case c.Off != nil:
-		t += l.T("bill.charged.more", c.Estimate, *c.Off)
-	}
-	if why := whyOff(l, c); why != "" {
-		t += l.T("bill.why", why)
-	}
-	return t
-}
-
-// whyOff says what may explain that a charge is another than the estimate.
-func whyOff(l *text.Lang, c session.Reconciled) string {
-	switch {
-	case len(c.Missing) > 0:
-		var names []phrase.Text
-		for _, m := range c.Missing {
-			names = append(names, phrase.Word("missing.", m))
-		}
-		return l.T("bill.why.unknown", l.S(phrase.List(names...)))
-	case c.Off == nil:
-		return l.T("bill.why.currency")
-	case c.Off.Sign() > 0:
-		return l.T("bill.why.more")
-	case c.Off.Sign() < 0:
-		return l.T("bill.why.less")
-	}
-	return ""
 }

@@ -86,32 +86,16 @@ func pageOf(l *text.Lang, r *session.Spending, accounts []session.Account) repor
 	}
 	p := report.Page{Lang: l.Name, Title: l.T("bill.title"), Made: l.T("bill.made", since, r.Until.Local().Format(layout)), Foot: l.T("bill.foot")}
 	fact := func(id string, args ...any) { p.Facts = append(p.Facts, l.T(id, args...)) }
-	lasts := func(d *time.Duration, perHour any) string {
-		if d == nil {
-			return ""
-		}
-		return l.T("bill.lasts", text.Dur(*d), perHour)
-	}
 	fact("bill.total", sumsText(r.All))
 	fact("bill.month", sumsText(r.Month.SoFar))
 	fact("bill.month.end", sumsText(r.Month.ByEnd))
 	for _, i := range r.Instances {
-		if i.BudgetLeft != nil {
-			p.Facts = append(p.Facts, l.T("bill.budget", i.Name, i.BudgetLeft, i.Budget)+lasts(i.Runway, i.PerHour))
-		}
-		for _, c := range i.Charges {
-			p.Facts = append(p.Facts, chargeText(l, i.Name, c))
-		}
-		for _, x := range i.Left {
-			price := "?"
-			if x.PerMonth != "" {
-				price = x.PerMonth + " " + x.Currency
-			}
-			fact("bill.left", i.Name, x.Kind, x.ID, price)
+		for _, t := range i.Said() {
+			p.Facts = append(p.Facts, l.S(t))
 		}
 	}
 	for _, x := range accounts {
-		p.Facts = append(p.Facts, l.T("bill.balance", x.Provider, x.Balance)+lasts(x.Runway, x.PerHour))
+		p.Facts = append(p.Facts, l.S(x.Said()))
 	}
 	for _, currency := range currencies(r) {
 		p.Charts = append(p.Charts, byDay(l, r, currency), byName(l, r, "instance", currency))

@@ -25,13 +25,10 @@ func Load(name string) (*Lang, error) {
 	case strings.HasPrefix(lower, "zh"):
 		return &Lang{"zh", chinese(), chinesePhrases()}, nil
 	case strings.HasPrefix(lower, "en"):
-		return English(), nil
+		return &Lang{"en", english(), phrase.English()}, nil
 	}
 	return nil, fmt.Errorf("there is no language %q; known are auto, %s", name, strings.Join(Names(), ", "))
 }
-
-// English is what commands speak.
-func English() *Lang { return &Lang{"en", english(), phrase.English()} }
 
 // Choose resolves a wish: RENTOP_LANG wins over it, and where both are "" or
 // "auto" the locale decides, in setlocale(3)'s order; what is not Chinese is

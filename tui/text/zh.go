@@ -416,6 +416,7 @@ func chinese() map[string]string {
 		"rel.waived":            "已输入名称放弃",
 		"rel.nosnapshot":        "没有创建",
 		"rel.pulled":            "已取回 %d 个文件到 %s",
+		"rel.pulled.1":          "已取回 1 个文件到 %s",
 		"rel.cost":              "这次租用花费 %s。",
 		"phase.checking":        "检查中",
 		"phase.waiting":         "等待你决定",
