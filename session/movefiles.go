@@ -65,7 +65,7 @@ func (m *mover) plan(ctx context.Context, away error) error {
 		p.Differ = append(p.Differ, differ...)
 	}
 	if len(p.Differ) > 0 && !m.spec.Overwrite {
-		return &OccupiedError{m.b.cfg().Name, p.Differ}
+		return &OccupiedError{m.b.cfg().Name, p.Differ, false}
 	}
 	p.Env, p.EnvErr = m.compareEnvs(ctx)
 	return nil
@@ -274,7 +274,7 @@ func (m *mover) makeWay(ctx context.Context, plan *sync.Plan, mp MovePath) error
 		return err
 	}
 	if !m.spec.Overwrite || len(things) < len(taken) { // a folder in the way is never removed
-		return &OccupiedError{m.b.cfg().Name, taken}
+		return &OccupiedError{m.b.cfg().Name, taken, false}
 	}
 	t, err := m.b.openPlain(ctx)
 	if err != nil {

@@ -61,11 +61,19 @@ type Restored struct {
 type OccupiedError struct {
 	Instance string
 	Differ   []Occupied
+	Skips    bool // they can be left as they are
 }
 
 func (e *OccupiedError) Error() string {
-	return fmt.Sprintf("%s: %d paths there are not as the snapshot has them, the first is %s (%s); nothing was changed. --skip leaves them as they are, --overwrite moves them to the trash there",
-		e.Instance, len(e.Differ), remote.Short(e.Differ[0].Path, 120), e.Differ[0].Why)
+	what := fmt.Sprintf("%d paths differ from what would come, the first is", len(e.Differ))
+	if len(e.Differ) == 1 {
+		what = "one path differs from what would come:"
+	}
+	cure := "--overwrite moves such to the trash there"
+	if e.Skips {
+		cure += ", --skip leaves them as they are"
+	}
+	return fmt.Sprintf("on %s %s %s (%s); nothing was changed. %s", e.Instance, what, remote.Short(e.Differ[0].Path, 120), e.Differ[0].Why, cure)
 }
 
 // NoRoomError refuses to fill a disk.
@@ -170,7 +178,7 @@ func (r *restorer) run(ctx context.Context, t sync.Transport, confirm func(Resto
 	}
 	plan := r.out.Plan
 	if len(plan.Differ) > 0 && !r.spec.Overwrite && !r.spec.Skip {
-		return &OccupiedError{r.s.cfg().Name, plan.Differ}
+		return &OccupiedError{r.s.cfg().Name, plan.Differ, true}
 	}
 	if r.asked {
 		r.out.Plan = first // what was to be done, not what a cut left of it
