@@ -105,6 +105,40 @@ func TestAlarmsAreKept(t *testing.T) {
 	}
 }
 
+// A silence outlives rentop until its end, and one that was taken back does not.
+func TestSilencesAreKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := noonUTC
+	o := Options{Now: func() time.Time { return at }}
+	f, s := memory(t, dir, o)
+	f.Begin()
+	s.Keep("hot", time.Hour)
+	s.Keep("disk /data", time.Hour)
+	s.Told()
+	at = at.Add(time.Minute)
+	s.Keep("disk /data", 0)
+	s.Told()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		hot   time.Time
+	}{{2 * time.Minute, noonUTC.Add(time.Hour)}, {2 * time.Hour, time.Time{}}} {
+		at = noonUTC.Add(c.after)
+		f, s := memory(t, dir, o)
+		f.Begin()
+		s.Told()
+		got := make(chan [2]time.Time, 1)
+		s.send(func(st *state) { got <- [2]time.Time{st.alarms.Quiet("hot"), st.alarms.Quiet("disk /data")} })
+		if q := <-got; !q[0].Equal(c.hot) || !q[1].IsZero() {
+			t.Errorf("after %v: %v", c.after, q)
+		}
+		f.Close()
+	}
+}
+
 // Two rentops that see the same alarm write it twice; it is one.
 func TestAlarmsOfTwo(t *testing.T) {
 	t.Parallel()

@@ -12,11 +12,6 @@ import (
 	"rentop/session/release"
 )
 
-// Keep silences an alert of an instance for a while.
-func (s *Session) Keep(id string, d time.Duration) {
-	s.send(func(st *state) { st.alarms.Silence(id, s.f.opt.Now().Add(d)) })
-}
-
 // look gives what needs the person now, and what did before.
 func (s *Session) look(st *state, m Meter, now time.Time) ([]Alert, []PastAlert) {
 	var out []Alert

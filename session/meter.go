@@ -16,7 +16,7 @@ import (
 // readLedger folds what is known about the instance into its timeline.
 func (s *Session) readLedger(st *state) {
 	st.ended = map[string]bool{}
-	events, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid, Kinds: append([]ledger.Kind{ledger.JobEnded, ledger.Alarm}, ledger.MeterKinds...)})
+	events, err := s.f.ledger.Events(s.ctx, ledger.Filter{Instance: s.uid, Kinds: append([]ledger.Kind{ledger.JobEnded, ledger.Alarm, ledger.Silenced}, ledger.MeterKinds...)})
 	if err != nil {
 		if s.ctx.Err() == nil {
 			s.f.notice(s.cfg().Name, Urgent, phrase.Say("notice.ledger.read", err))
@@ -33,6 +33,9 @@ func (s *Session) readLedger(st *state) {
 		}
 	}
 	st.alarmLog.recall(events)
+	for id, until := range silencesOf(events, s.f.opt.Now()) {
+		st.alarms.Silence(id, until)
+	}
 	st.timeline = ledger.Fold(events, s.f.opt.Now())
 	st.urgent = true
 }

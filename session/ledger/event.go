@@ -25,6 +25,7 @@ const (
 	Release      Kind = "release"     // one step of the release journal: Data is release.Entry
 	NoteRecorded Kind = "note"
 	Alarm        Kind = "alarm"     // an alarm was said, or ended: Data is session's
+	Silenced     Kind = "silenced"  // an alarm, by the person: Data is session's
 	Described    Kind = "described" // Data: a Description
 	Hardware     Kind = "hardware"  // Data: a HardwareData
 	LeftBehind   Kind = "left"      // Data: a LeftData
