@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"math/big"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -109,14 +110,16 @@ func TestAlarmsAreKept(t *testing.T) {
 func TestSilencesAreKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	at := noonUTC
-	o := Options{Now: func() time.Time { return at }}
+	var at atomic.Pointer[time.Time]
+	set := func(now time.Time) { at.Store(&now) }
+	set(noonUTC)
+	o := Options{Now: func() time.Time { return *at.Load() }}
 	f, s := memory(t, dir, o)
 	f.Begin()
 	s.Keep("hot", time.Hour)
 	s.Keep("disk /data", time.Hour)
 	s.Told()
-	at = at.Add(time.Minute)
+	set(noonUTC.Add(time.Minute))
 	s.Keep("disk /data", 0)
 	s.Told()
 	if err := f.Close(); err != nil {
@@ -126,7 +129,7 @@ func TestSilencesAreKept(t *testing.T) {
 		after time.Duration
 		hot   time.Time
 	}{{2 * time.Minute, noonUTC.Add(time.Hour)}, {2 * time.Hour, time.Time{}}} {
-		at = noonUTC.Add(c.after)
+		set(noonUTC.Add(c.after))
 		f, s := memory(t, dir, o)
 		f.Begin()
 		s.Told()
