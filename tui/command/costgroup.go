@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,7 +98,21 @@ func group(r *session.Spending, by string) []*spent {
 	for _, l := range g.out {
 		l.finish()
 	}
+	if by == "day" { // currencies of a day stand together
+		slices.SortStableFunc(g.out, func(a, b *spent) int { return strings.Compare(orEmpty(a.Day), orEmpty(b.Day)) })
+	}
 	return g.out
+}
+
+// cost is the line's sum for a person.
+func (l *spent) cost() string {
+	switch {
+	case l.unknown && l.known.Sign() == 0:
+		return "?"
+	case l.unknown:
+		return ">" + l.known.String()
+	}
+	return l.sum.String()
 }
 
 type grouper struct {

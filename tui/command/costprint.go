@@ -150,11 +150,7 @@ func (a *app) printCosts(r *session.Spending, accounts []session.Account, by str
 		if bars {
 			cells = append(cells, bar(l, full))
 		}
-		cost := l.sum.String()
-		if l.unknown {
-			cost = ">" + l.known.String()
-		}
-		cells = append(cells, cost)
+		cells = append(cells, l.cost())
 		for _, p := range shown {
 			cells = append(cells, l.parts[p].String())
 		}

@@ -223,10 +223,7 @@ func tableOf(l *text.Lang, by string, rows []*spent) report.Table {
 	}
 	t.Head = append(t.Head, "")
 	for _, s := range rows {
-		line := report.Line{Name: s.nameIn(l, by), Cost: s.sum.String(), Note: l.S(s.note)}
-		if s.unknown {
-			line.Cost = ">" + s.known.String()
-		}
+		line := report.Line{Name: s.nameIn(l, by), Cost: s.cost(), Note: l.S(s.note)}
 		for _, p := range shown {
 			line.Parts = append(line.Parts, s.parts[p].String())
 		}
