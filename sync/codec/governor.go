@@ -246,9 +246,9 @@ func (g *Governor) cores() float64 {
 }
 
 // Link tells the rate in bytes/s at which the other side received lately; 0 or less is
-// unknown. It is what the link can carry only while enough waits for it; otherwise it can
-// carry at least as much.
-func (g *Governor) Link(rate float64) {
+// unknown. It is what the link can carry only while enough waits for it, and where least is
+// not set; otherwise it can carry at least as much.
+func (g *Governor) Link(rate float64, least bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if rate <= 0 {
@@ -259,7 +259,7 @@ func (g *Governor) Link(rate float64) {
 		g.dryAt = now
 	}
 	// A rate is one of a while, and the link's own only where it never waited for us.
-	steady := now.Sub(g.dryAt) >= settling
+	steady := now.Sub(g.dryAt) >= settling && !least
 	switch {
 	case float64(g.waiting) > enough.Seconds()*rate:
 		if d := now.Sub(g.markedAt); d >= settling {

@@ -76,7 +76,7 @@ func (m machine) play(total int, g *Governor, fixed Level) (time.Duration, int, 
 			for ; ; now += min(max(1e5/m.rate, 1e-4), 0.02) {
 				clock = time.Unix(0, 0).Add(time.Duration(now * 1e9))
 				if m.knows && now > 0.3 {
-					g.Link((arrived(now) - arrived(now-0.2)) / 0.2)
+					g.Link((arrived(now)-arrived(now-0.2))/0.2, false)
 				}
 				if waiting() <= float64(g.Ahead()) {
 					break
@@ -152,7 +152,7 @@ func TestGovernorSettles(t *testing.T) {
 	hear := func(rate float64, after time.Duration) Level {
 		clock = clock.Add(after)
 		g.Queue(g.Ahead(), g.Ahead())
-		g.Link(rate)
+		g.Link(rate, false)
 		l, _ := g.Next()
 		return l
 	}

@@ -36,6 +36,7 @@ type pace struct {
 	known    bool    // the link's rate
 	holds    int64   // bytes that the link holds by itself: rate × round trip
 	rate     float64 // bytes a second
+	least    bool    // the line could carry more
 	rtt      time.Duration
 }
 
@@ -43,6 +44,7 @@ type pace struct {
 // first bytes that leave are packed better than a near link would want.
 const (
 	farAway    = 10 * time.Millisecond
+	veryFar    = 60 * time.Millisecond
 	veryNear   = 2 * time.Millisecond
 	nearRate   = 40e6 // bytes a second
 	firstBlock = 1 << 20
@@ -73,7 +75,9 @@ func (s *sender) choose() (codec.Level, int) {
 	if far && !s.pace.known && s.pace.measures && s.k.sentSoFar() < firstAhead {
 		return codec.LevelBetter, firstBlock
 	}
-	if far && s.pace.known && s.pace.rate < slowRate && waiting > max(someWait, int64(ahead)/4) {
+	// So far away a rate grows for a while, with the windows.
+	grown := !s.pace.least && (s.pace.rtt < veryFar || s.gov.Settled())
+	if far && s.pace.known && grown && s.pace.rate < slowRate && waiting > max(someWait, int64(ahead)/4) {
 		return codec.LevelBetter, slowBlock
 	}
 	// Cores that run dry are wanted for SSH too, on both ends: more bytes are no relief.
@@ -127,11 +131,11 @@ func (s *sender) look() (waiting int64, ahead int) {
 		inflight = int64(st.Queued) + st.Sent - st.Arrived
 		// The few bytes before content say nothing of the link.
 		if st.SendRate > 0 && st.Arrived-p.begun >= tellsRate { // 0 where the link has had nothing to carry
-			p.known, p.rate = true, st.SendRate
+			p.known, p.rate, p.least = true, st.SendRate, st.Windowed()
 			p.holds = int64(1.25 * st.SendRate * st.RTT.Seconds()) // and what is told of it comes late
 			if now := time.Now(); now.Sub(p.looked) >= lookEvery {
 				p.looked = now
-				s.gov.Link(st.SendRate)
+				s.gov.Link(st.SendRate, p.least)
 			}
 		}
 	}

@@ -46,6 +46,11 @@ type Stats struct {
 	Queued   int   // bytes that wait to be sent
 }
 
+// Windowed says that the stripes' windows bound the rates, or nearly: the line could carry more.
+func (s Stats) Windowed() bool {
+	return max(s.SendRate, s.RecvRate)*s.RTT.Seconds() >= nearly*window*float64(s.Stripes)
+}
+
 type meter struct {
 	began  time.Time
 	dozing atomic.Bool
@@ -257,7 +262,7 @@ func (l *Carrier) grow(asked int) int {
 		return asked
 	}
 	early := s.Stripes == 1 && s.RTT >= veryFar && s.Sent+s.Received >= much
-	if !early && max(s.SendRate, s.RecvRate)*s.RTT.Seconds() < nearly*window*float64(s.Stripes) {
+	if !early && !s.Windowed() {
 		return asked
 	}
 	l.o.Grow(min(s.Stripes*growBy, l.o.MaxStripes))
