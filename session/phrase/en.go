@@ -98,7 +98,7 @@ var english = map[ID]string{
 	"alert.hot":           "GPU %s is slowed down: ",
 	"alert.hot.at":        "GPU %s is slowed down at %s °C: ",
 	"alert.hot.untold":    "GPU %s is slowed down, and the driver does not tell why",
-	"alert.hot.many":      "%s GPUs are slowed down, the hottest is at %s °C: %s",
+	"alert.hot.many":      "%[1]s GPUs are slowed down, the hottest is at %[2]s °C: ",
 	"alert.memory.many":   "%s GPUs have at least %s %% of their memory in use",
 	"alert.memory":        "GPU %s has %s %% of its memory in use",
 	"alert.disk":          "the disk at %s is %s %% full: a checkpoint may not fit",

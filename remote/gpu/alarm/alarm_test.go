@@ -153,6 +153,10 @@ func TestRules(t *testing.T) {
 			m.Jobs = []Job{{Name: "train", Code: &code, Began: noon.Add(-time.Hour), Ended: noon.Add(ill)}}
 			m.Sample.Processes = nil
 		}},
+		{"job train", "alert.job.ended", Info, 0, true, func(t time.Duration, m *Moment) {
+			m.Jobs = []Job{{Name: "train", Code: new(int), Began: noon.Add(-time.Hour), Ended: noon.Add(ill)}}
+			m.Sample.Processes = nil
+		}},
 		{"leftover", "alert.leftover", Warn, 2 * time.Minute, false, func(_ time.Duration, m *Moment) {
 			m.Jobs = []Job{{Name: "train", Code: new(int), Began: noon.Add(-2 * time.Hour), Ended: noon.Add(ill)}}
 		}},

@@ -148,18 +148,18 @@ func slowed(hot []sample.GPU) Text {
 			g = o
 		}
 	}
-	t, known := g.Temp.Get()
-	switch {
-	case known && len(hot) > 1 && len(g.Throttle) > 0:
-		return Text{Key: "alert.hot.many", Args: []any{len(hot), math.Round(t), g.Throttle[0]}}
-	case len(g.Throttle) == 0:
+	if len(g.Throttle) == 0 {
 		return Text{Key: "alert.hot.untold", Args: []any{g.Index}}
 	}
-	why := Text{Key: "throttle." + g.Throttle[0], Args: []any{g.Throttle[0]}}
-	if known {
-		return Text{Key: "alert.hot.at", Args: []any{g.Index, math.Round(t)}, More: []Text{why}}
+	why := []Text{{Key: "throttle." + g.Throttle[0], Args: []any{g.Throttle[0]}}}
+	t, known := g.Temp.Get()
+	switch {
+	case known && len(hot) > 1:
+		return Text{Key: "alert.hot.many", Args: []any{len(hot), math.Round(t)}, More: why}
+	case known:
+		return Text{Key: "alert.hot.at", Args: []any{g.Index, math.Round(t)}, More: why}
 	}
-	return Text{Key: "alert.hot", Args: []any{g.Index}, More: []Text{why}}
+	return Text{Key: "alert.hot", Args: []any{g.Index}, More: why}
 }
 
 // full is the part of a GPU's memory that is used, in percent; NaN where unknown.

@@ -209,6 +209,8 @@ func jobs(w *Watch, m *Moment, l *Limits) (out []Finding) {
 			f.Text = Text{Key: "alert.job.lost", Args: []any{j.Name}}
 		case j.Code != nil && *j.Code != 0:
 			f.Text = Text{Key: "alert.job.failed", Args: []any{j.Name, *j.Code}}
+		case j.Code != nil:
+			f.Level, f.Text = Info, Text{Key: "alert.job.ended", Args: []any{j.Name}}
 		default:
 			continue
 		}
