@@ -48,6 +48,7 @@ func TestGrows(t *testing.T) {
 					if s.Link().Send(1, block) != nil {
 						return
 					}
+					time.Sleep(5 * time.Millisecond)
 				}
 			}()
 			recv := make(chan error, 1)
