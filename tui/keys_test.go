@@ -236,6 +236,10 @@ func TestReleaseTogether(t *testing.T) {
 		t.Errorf("one name was taken for two: %s", heard)
 	}
 	d.press("esc").see("rentop → release 2")
+	d.press("x").heard("decide 4090-data cancel")
+	if heard := d.f.heard(); strings.Contains(heard, "decide a100-tune") {
+		t.Errorf("what was not begun was cancelled: %s", heard)
+	}
 }
 
 func TestRelease(t *testing.T) {

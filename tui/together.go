@@ -38,6 +38,7 @@ func (s *togetherScreen) actions() []action {
 		{id: "relcheck", keys: []string{"c"}, foot: true, why: s.whyNotBegin(release.CheckOnly), do: s.begin(release.CheckOnly)},
 		{id: "relstop", keys: []string{"s"}, foot: true, why: s.whyNotBegin(release.Stop), do: s.begin(release.Stop)},
 		{id: "reldestroy", keys: []string{"d"}, foot: true, why: s.whyNotBegin(release.Destroy), do: s.begin(release.Destroy)},
+		{id: "relcancel", keys: []string{"x"}, foot: true, why: s.whyNotCancel, do: s.cancel},
 		{id: "down", keys: []string{"j", "down"}, do: s.move(1)},
 		{id: "up", keys: []string{"k", "up"}, do: s.move(-1)},
 		{id: "first", keys: []string{"g", "home"}, do: s.move(-1 << 20)},
@@ -80,6 +81,36 @@ func (s *togetherScreen) begin(g release.Goal) func() tea.Cmd {
 		}
 		return tea.Batch(all...)
 	}
+}
+
+// mayCancel says why there is nothing of one to cancel; "" where there is.
+func (s *togetherScreen) mayCancel(name string) string {
+	one := s.one(name)
+	if finished(one.now()) {
+		return s.a.T("why.nonebegun")
+	}
+	return one.whyNotCancel()
+}
+
+func (s *togetherScreen) whyNotCancel() string {
+	why := ""
+	for _, name := range s.names {
+		if why = s.mayCancel(name); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+// cancel calls off all that can be: a check that was looked at, before a stop.
+func (s *togetherScreen) cancel() tea.Cmd {
+	var all []tea.Cmd
+	for _, name := range s.names {
+		if s.mayCancel(name) == "" {
+			all = append(all, s.one(name).decide(release.Decision{Kind: release.DecideCancel}))
+		}
+	}
+	return tea.Batch(all...)
 }
 
 func (s *togetherScreen) draw(b cell.Area) {

@@ -399,6 +399,7 @@ func english() map[string]string {
 		"rel.somefail.1":        "1 of %d lines fails",
 		"rel.wouldlose":         "%s would be lost",
 		"rel.progress":          "%d of %d lines",
+		"why.nonebegun":         "no release is under way",
 		"why.underway":          "a release of %s is under way: open its list",
 		"rel.intro":             "Before %s goes, rentop proves that everything of value exists elsewhere. Choose what should happen at the end:",
 		"rel.noprovider":        "This is plain SSH: rentop checks everything, but the machine itself you release in your platform's console.",

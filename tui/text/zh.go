@@ -399,6 +399,7 @@ func chinese() map[string]string {
 		"rel.somefail.1":        "1/%d 项未通过",
 		"rel.wouldlose":         "会丢失 %s",
 		"rel.progress":          "%d/%d 项",
+		"why.nonebegun":         "没有正在进行的释放",
 		"why.underway":          "%s 的释放正在进行：打开它的清单",
 		"rel.intro":             "在 %s 消失之前，rentop 会证明所有有价值的东西都另有副本。请选择最后要做什么：",
 		"rel.noprovider":        "这是普通 SSH：rentop 会检查一切，但机器本身需在平台控制台释放。",
