@@ -94,6 +94,11 @@ func (l *Carrier) frames(s *stripe, r *bufio.Reader) error {
 // expect ends the link where the other side has said that it is done, but a stripe
 // that it used never comes.
 func (l *Carrier) expect() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended { // Close waits for the others already
+		return
+	}
 	l.others.Go(func() {
 		t := time.NewTimer(l.o.patience)
 		defer t.Stop()
