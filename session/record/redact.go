@@ -169,5 +169,6 @@ func (h *stands) sample(s *gpu.Sample) gpu.Sample {
 		out.Host.Disks[i].Mount = h.path(out.Host.Disks[i].Mount)
 	}
 	out.Lesser = h.text(s.Lesser)
+	h.reasons(&out)
 	return out
 }
