@@ -23,6 +23,7 @@ import (
 
 	"rentop/remote"
 	"rentop/remote/provider"
+	"rentop/remote/tmux"
 )
 
 // Portable is one portable snapshot, as FILE.json has it.
@@ -128,7 +129,10 @@ func (m *Machine) all(ctx context.Context, beside []string) ([]string, error) {
 	if m.scanned.more > 0 {
 		return nil, fmt.Errorf("more than %d files are unsaved: name the folders to keep with --path", maxFiles)
 	}
-	list := m.unsavedPaths()
+	list, err := m.settledLogs(ctx, m.unsavedPaths())
+	if err != nil {
+		return nil, err
+	}
 	names := m.chosen(beside)
 	err = records(ctx, m.runner, `xargs -0 sh -c 'cd / && for f; do [ ! -e "./$f" ] || printf "%s\0" "$f"; done' sh; printf 'end\0'`, stdin(names), func(rec []byte) error {
 		if slices.Contains(names, string(rec)) {
@@ -137,6 +141,25 @@ func (m *Machine) all(ctx context.Context, beside []string) ([]string, error) {
 		return nil
 	})
 	return uncovered(list), err
+}
+
+// settledLogs leaves out the logs of jobs that run: they grow while they are read, and
+// are the running job's still.
+func (m *Machine) settledLogs(ctx context.Context, list []string) ([]string, error) {
+	if m.d.Jobs == nil {
+		return list, nil
+	}
+	jobs, err := m.d.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	grows := map[string]bool{}
+	for _, j := range jobs {
+		if j.State == tmux.Running || j.State == tmux.Starting {
+			grows[strings.TrimPrefix(m.home+"/.rentop/jobs/"+j.ID+"/log", "/")] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(p string) bool { return grows[p] }), nil
 }
 
 // uncovered leaves out what lies below another path of the list.
