@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"golang.org/x/sync/errgroup"
 
 	"rentop/remote"
 	"rentop/session/environment"
@@ -90,17 +91,27 @@ func (e Estimate) and(b Estimate) Estimate {
 	return out
 }
 
-// compareEnvs reads both environments as they are.
+// compareEnvs reads both environments as they are, at the same time.
 func (m *mover) compareEnvs(ctx context.Context) (environment.Report, error) {
-	was, _, err := release.CaptureEnv(ctx, reachable{m.a})
-	if err != nil {
-		return environment.Report{}, err
-	}
 	home, err := remote.Output(ctx, reachable{m.a}, `printf '%s' "$HOME"`)
 	if err != nil {
 		return environment.Report{}, err
 	}
-	return m.b.compareWith(ctx, environment.Files(was), string(home), "move-from-"+plainName(m.a.Name()))
+	var was map[string][]byte
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		was, _, err = release.CaptureEnv(gctx, reachable{m.a})
+		return err
+	})
+	var is captured
+	g.Go(func() (err error) {
+		is, err = m.b.capture(gctx)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return environment.Report{}, err
+	}
+	return m.b.compareWith(ctx, is, environment.Files(was), string(home), "move-from-"+plainName(m.a.Name()))
 }
 
 // plainName is a name for a folder there.

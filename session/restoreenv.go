@@ -53,32 +53,46 @@ func (s *Session) compareEnv(ctx context.Context, p release.Portable) (environme
 	if err != nil {
 		return environment.Report{}, err
 	}
-	return s.compareWith(ctx, was, p.Home, p.Name())
+	is, err := s.capture(ctx)
+	if err != nil {
+		return environment.Report{}, err
+	}
+	return s.compareWith(ctx, is, was, p.Home, p.Name())
 }
 
-func (s *Session) compareWith(ctx context.Context, was environment.Files, home, name string) (environment.Report, error) {
-	var out environment.Report
+// captured is an environment as it is now, and whose.
+type captured struct {
+	files environment.Files
+	home  string
+	root  bool
+}
+
+func (s *Session) capture(ctx context.Context) (captured, error) {
 	r := reachable{s}
-	is, _, err := release.CaptureEnv(ctx, r)
+	files, _, err := release.CaptureEnv(ctx, r)
 	if err != nil {
-		return out, err
+		return captured{}, err
 	}
 	who, err := remote.Output(ctx, r, `printf '%s\0%s' "$HOME" "$(id -u)"`)
 	if err != nil {
-		return out, err
+		return captured{}, err
 	}
-	there, uid, ok := strings.Cut(string(who), "\x00")
-	if !ok || !strings.HasPrefix(there, "/") {
-		return out, errors.New("the instance does not say where its login's home is")
+	home, uid, ok := strings.Cut(string(who), "\x00")
+	if !ok || !strings.HasPrefix(home, "/") {
+		return captured{}, errors.New("the instance does not say where its login's home is")
 	}
-	dir := there + "/.rentop/environment/" + name
-	out = environment.Compare(was, environment.Files(is), environment.Options{Home: home, HomeThere: there, Dir: dir, Root: uid == "0"})
+	return captured{files, home, uid == "0"}, nil
+}
+
+func (s *Session) compareWith(ctx context.Context, is captured, was environment.Files, home, name string) (environment.Report, error) {
+	dir := is.home + "/.rentop/environment/" + name
+	out := environment.Compare(was, is.files, environment.Options{Home: home, HomeThere: is.home, Dir: dir, Root: is.root})
 	for _, step := range out.Steps {
 		if step.Input == "" {
 			continue
 		}
 		script := "umask 077; d=" + remote.Quote(dir) + "; f=" + remote.Quote(step.Input) + `; mkdir -p -- "$d" && cat >"$d/.$f" && mv -f -- "$d/.$f" "$d/$f"`
-		if err := r.Run(ctx, remote.Cmd{Script: script, Stdin: bytes.NewReader(step.Content)}); err != nil {
+		if err := (reachable{s}).Run(ctx, remote.Cmd{Script: script, Stdin: bytes.NewReader(step.Content)}); err != nil {
 			return out, fmt.Errorf("put %s there: %w", step.Input, err)
 		}
 	}
