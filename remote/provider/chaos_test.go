@@ -5,7 +5,6 @@ package provider_test
 // done.
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -15,50 +14,51 @@ import (
 	"testing"
 
 	"rentop/remote/provider"
+	"rentop/remote/provider/cloudtest"
 )
 
 // chaosRuns are a few seconds; RENTOP_CHAOS=1000 tells more stories.
-const chaosRuns = 300
+const chaosRuns = 200
 
 // chaos runs seeded stories of faults against a dialect's adapter.
-func chaos(t *testing.T, d *dialect) {
-	runs := cmp.Or(d.stories, chaosRuns)
+func chaos(t *testing.T, d *cloudtest.Dialect) {
+	runs := chaosRuns
 	if n, err := strconv.Atoi(os.Getenv("RENTOP_CHAOS")); err == nil {
 		runs = n
 	}
 	for seed := range uint64(runs) {
 		story(t, d, seed)
 		if t.Failed() {
-			t.Fatalf("%s: seed %d", d.kind, seed)
+			t.Fatalf("%s: seed %d", d.Kind, seed)
 		}
 	}
 }
 
-func story(t *testing.T, d *dialect, seed uint64) {
+func story(t *testing.T, d *cloudtest.Dialect, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	s := newStandIn(t, d)
-	p := s.inMemory()
-	target, other := d.ids[0], d.ids[1]
+	s := cloudtest.New(t, d)
+	p := s.InMemory()
+	target, other := d.IDs[0], d.IDs[1]
 	if _, err := p.(provider.Importer).Import(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	rate := 0.1 + 0.5*rng.Float64()
-	acted := map[string]int{}
-	s.next = func(r *http.Request) fault {
-		f := fine
+	acted, lag := map[string]int{}, false
+	s.Next = func(r *http.Request) cloudtest.Fault {
+		f := cloudtest.Fine
 		if rng.Float64() < rate {
-			f = fault(1 + rng.IntN(int(lastFault)-1))
+			f = cloudtest.Fault(1 + rng.IntN(int(cloudtest.LastFault)-1))
 		}
-		line := s.requests[len(s.requests)-1]
-		if f != limited && d.acts(r) {
+		line := s.Requests[len(s.Requests)-1]
+		if f != cloudtest.Limited && d.Acts(r) {
 			acted[line]++
 		}
 		return f
 	}
 	var log []string
 	told := func(what string, err error) {
-		log = append(log, fmt.Sprintf("%s: %v (truth %s)", what, err, s.truth(target)))
-		if err != nil && strings.Contains(err.Error(), theKey) {
+		log = append(log, fmt.Sprintf("%s: %v (truth %s)", what, err, s.Truth(target)))
+		if err != nil && strings.Contains(err.Error(), cloudtest.Key) {
 			t.Errorf("the key is told: %v", err)
 		}
 		for line, n := range acted {
@@ -67,8 +67,8 @@ func story(t *testing.T, d *dialect, seed uint64) {
 			}
 		}
 		clear(acted)
-		if s.truth(other) != "running" || s.destroys[other] > 0 {
-			t.Errorf("the other instance is %s", s.truth(other))
+		if s.Truth(other) != "running" || s.Destroys[other] > 0 {
+			t.Errorf("the other instance is %s", s.Truth(other))
 		}
 	}
 	check := func() {
@@ -77,7 +77,7 @@ func story(t *testing.T, d *dialect, seed uint64) {
 		if err != nil {
 			return
 		}
-		truth := truthOf(s.truth(target))
+		truth := cloudtest.StateOf(s.Truth(target))
 		if st.State != truth && st.State != provider.Changing && st.State != provider.Unknown {
 			t.Errorf("told %q (%s), it is %q", st.State, st.Detail, truth)
 		}
@@ -95,7 +95,7 @@ func story(t *testing.T, d *dialect, seed uint64) {
 		case n < 8:
 			err := p.Destroy(t.Context(), target)
 			told("destroy", err)
-			if err == nil && s.destroys[target] == 0 {
+			if err == nil && s.Destroys[target] == 0 {
 				t.Error("a destroy succeeded that never reached the service")
 			}
 			check()
@@ -108,36 +108,35 @@ func story(t *testing.T, d *dialect, seed uint64) {
 		case n < 11:
 			list, err := p.(provider.Importer).Import(t.Context())
 			told("import", err)
-			if err == nil && len(list) != len(s.live()) {
-				t.Errorf("a list of %d, there are %d", len(list), len(s.live()))
+			if err == nil && len(list) != len(s.Live()) {
+				t.Errorf("a list of %d, there are %d", len(list), len(s.Live()))
 			}
 		default:
-			s.mu.Lock()
-			s.lag = !s.lag
-			s.mu.Unlock()
-			if !s.lag {
-				s.settle()
+			if lag = !lag; lag {
+				s.Lag()
+			} else {
+				s.Settle()
 			}
 		}
 	}
 	// When the weather clears, it can be brought to its end.
-	s.next = nil
-	s.settle()
+	s.Next = nil
+	s.Settle()
 	told("last destroy", p.Destroy(t.Context(), target))
-	s.settle()
-	if st, err := p.Status(t.Context(), target); err != nil || st.State != provider.Gone || s.truth(target) != "gone" {
-		t.Errorf("at the end: told %q, %v; it is %s", st.State, err, s.truth(target))
+	s.Settle()
+	if st, err := p.Status(t.Context(), target); err != nil || st.State != provider.Gone || s.Truth(target) != "gone" {
+		t.Errorf("at the end: told %q, %v; it is %s", st.State, err, s.Truth(target))
 	}
-	if s.truth(other) != "running" || s.destroys[other] > 0 {
-		t.Errorf("at the end the other instance is %s", s.truth(other))
+	if s.Truth(other) != "running" || s.Destroys[other] > 0 {
+		t.Errorf("at the end the other instance is %s", s.Truth(other))
 	}
 	made := map[string]int{}
-	for _, im := range s.images {
-		if made[im.box+im.name]++; made[im.box+im.name] > 1 {
-			t.Errorf("two images of the same name: %+v", s.images)
+	for _, im := range s.Images {
+		if made[im.Box+im.Name]++; made[im.Box+im.Name] > 1 {
+			t.Errorf("two images of the same name: %+v", s.Images)
 		}
 	}
 	if t.Failed() {
-		t.Logf("seed %d:\n%s\n%s", seed, strings.Join(log, "\n"), strings.Join(s.requests, ""))
+		t.Logf("seed %d:\n%s\n%s", seed, strings.Join(log, "\n"), strings.Join(s.Requests, ""))
 	}
 }

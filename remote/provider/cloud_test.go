@@ -15,30 +15,30 @@ import (
 	"unicode"
 
 	"rentop/remote/provider"
+	"rentop/remote/provider/cloudtest"
 )
 
-// cloudStories are fewer, since each request is signed and checked twice.
-const cloudStories = 80
-
-func cloudDialects() []*dialect { return []*dialect{awsDialect(), alibabaDialect(), tencentDialect()} }
+func largeClouds(t testing.TB) []*cloudtest.Dialect {
+	return []*cloudtest.Dialect{cloudtest.AWS(t), cloudtest.Alibaba(t), cloudtest.Tencent(t)}
+}
 
 // A region becomes part of a host: what is none is never asked.
 func TestCloudImpossibleIDs(t *testing.T) {
-	for _, d := range cloudDialects() {
-		s := newStandIn(t, d)
-		p := s.inMemory()
-		_, own, _ := strings.Cut(d.ids[0], "/")
+	for _, d := range largeClouds(t) {
+		s := cloudtest.New(t, d)
+		p := s.InMemory()
+		_, own, _ := strings.Cut(d.IDs[0], "/")
 		for _, id := range []string{"", own, "/" + own, "x.evil.example#/" + own, "evil.example/" + own, "-a/" + own, "a-/" + own, "A/" + own, strings.Repeat("a", 41) + "/" + own,
-			"us-east-1/", "us-east-1/i-", "us-east-1/ins-", "us-east-1/x-1", d.ids[0] + "?x", d.ids[0] + "&b", d.ids[0] + "/" + own, d.ids[0] + `"]`, "us-east-1/../" + own} {
+			"us-east-1/", "us-east-1/i-", "us-east-1/ins-", "us-east-1/x-1", d.IDs[0] + "?x", d.IDs[0] + "&b", d.IDs[0] + "/" + own, d.IDs[0] + `"]`, "us-east-1/../" + own} {
 			if err := p.Destroy(t.Context(), id); err == nil {
-				t.Errorf("%s: destroyed %q", d.kind, id)
+				t.Errorf("%s: destroyed %q", d.Kind, id)
 			}
 			if st, err := p.(provider.Imager).SnapshotState(t.Context(), id); err == nil {
-				t.Errorf("%s: the snapshot %q is %+v", d.kind, id, st)
+				t.Errorf("%s: the snapshot %q is %+v", d.Kind, id, st)
 			}
 		}
-		if len(s.requests) > 0 {
-			t.Errorf("%s: sent %q", d.kind, s.requests)
+		if len(s.Requests) > 0 {
+			t.Errorf("%s: sent %q", d.Kind, s.Requests)
 		}
 	}
 }
@@ -46,42 +46,42 @@ func TestCloudImpossibleIDs(t *testing.T) {
 // A request that was refused for its rate was not done: it is made again, also one
 // that acts. AWS says so with 503, Alibaba with 400, Tencent with 200.
 func TestCloudThrottling(t *testing.T) {
-	for _, d := range cloudDialects() {
-		serve, left := d.serve, 2
-		d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte) {
-			if d.acts(r) && left > 0 {
+	for _, d := range largeClouds(t) {
+		left := 2
+		d.Instead(func(s *cloudtest.StandIn, w http.ResponseWriter, r *http.Request, body []byte) bool {
+			if d.Acts(r) && left > 0 {
 				left--
-				d.refuse(w, 503, "Request limit exceeded.")
-				return
+				d.Refuse(w, 503, "Request limit exceeded.")
+				return true
 			}
-			serve(s, w, r, body)
-		}
-		s := newStandIn(t, d)
-		if err := s.inMemory().Stop(t.Context(), d.ids[0]); err != nil || s.truth(d.ids[0]) != "stopped" {
-			t.Errorf("%s: %v; it is %s", d.kind, err, s.truth(d.ids[0]))
+			return false
+		})
+		s := cloudtest.New(t, d)
+		if err := s.InMemory().Stop(t.Context(), d.IDs[0]); err != nil || s.Truth(d.IDs[0]) != "stopped" {
+			t.Errorf("%s: %v; it is %s", d.Kind, err, s.Truth(d.IDs[0]))
 		}
 		left = 3
-		if err := s.inMemory().Destroy(t.Context(), d.ids[0]); err == nil || !strings.Contains(err.Error(), "too many requests") || s.truth(d.ids[0]) == "gone" {
-			t.Errorf("%s: %v; it is %s", d.kind, err, s.truth(d.ids[0]))
+		if err := s.InMemory().Destroy(t.Context(), d.IDs[0]); err == nil || !strings.Contains(err.Error(), "too many requests") || s.Truth(d.IDs[0]) == "gone" {
+			t.Errorf("%s: %v; it is %s", d.Kind, err, s.Truth(d.IDs[0]))
 		}
 	}
 }
 
 // What acts is made once, whatever the answer is.
 func TestCloudActsOnce(t *testing.T) {
-	for _, d := range cloudDialects() {
-		for _, f := range []fault{failed, timedOut, lost, unheard, cut, page} {
-			s := newStandIn(t, d)
+	for _, d := range largeClouds(t) {
+		for _, f := range cloudtest.Unsure() {
+			s := cloudtest.New(t, d)
 			acts := 0
-			s.next = func(r *http.Request) fault {
-				if d.acts(r) {
+			s.Next = func(r *http.Request) cloudtest.Fault {
+				if d.Acts(r) {
 					acts++
 					return f
 				}
-				return fine
+				return cloudtest.Fine
 			}
-			if err := s.inMemory().Destroy(t.Context(), d.ids[0]); err == nil || acts != 1 || strings.Contains(err.Error(), theKey) {
-				t.Errorf("%s: fault %d: %v after %d requests", d.kind, f, err, acts)
+			if err := s.InMemory().Destroy(t.Context(), d.IDs[0]); err == nil || acts != 1 || strings.Contains(err.Error(), cloudtest.Key) {
+				t.Errorf("%s: fault %d: %v after %d requests", d.Kind, f, err, acts)
 			}
 		}
 	}
@@ -89,23 +89,23 @@ func TestCloudActsOnce(t *testing.T) {
 
 // A stopped machine has no public address, and another after its next start.
 func TestCloudAddressAfterStart(t *testing.T) {
-	for _, d := range cloudDialects() {
-		p, id := newStandIn(t, d).inMemory(), d.ids[0]
+	for _, d := range largeClouds(t) {
+		p, id := cloudtest.New(t, d).InMemory(), d.IDs[0]
 		first, err := p.(provider.Addresser).Address(t.Context(), id)
 		if err != nil {
-			t.Fatal(d.kind, err)
+			t.Fatal(d.Kind, err)
 		}
 		if err := p.Stop(t.Context(), id); err != nil {
-			t.Fatal(d.kind, err)
+			t.Fatal(d.Kind, err)
 		}
 		if a, err := p.(provider.Addresser).Address(t.Context(), id); !errors.Is(err, provider.ErrNoAddress) {
-			t.Errorf("%s: stopped: %+v, %v", d.kind, a, err)
+			t.Errorf("%s: stopped: %+v, %v", d.Kind, a, err)
 		}
 		if err := p.Start(t.Context(), id); err != nil {
-			t.Fatal(d.kind, err)
+			t.Fatal(d.Kind, err)
 		}
 		if second, err := p.(provider.Addresser).Address(t.Context(), id); err != nil || second.Host == first.Host {
-			t.Errorf("%s: %+v, %v, and before its stop %+v", d.kind, second, err, first)
+			t.Errorf("%s: %+v, %v, and before its stop %+v", d.Kind, second, err, first)
 		}
 	}
 }
@@ -113,26 +113,27 @@ func TestCloudAddressAfterStart(t *testing.T) {
 // A region that cannot be read makes no shorter list; an instance of another region
 // is still told about.
 func TestCloudRegions(t *testing.T) {
-	d := tencentDialect()
-	serve, down := d.serve, false
-	d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte) {
+	d := cloudtest.Tencent(t)
+	down := false
+	d.Instead(func(s *cloudtest.StandIn, w http.ResponseWriter, r *http.Request, body []byte) bool {
 		switch {
 		case r.Header.Get("X-TC-Action") == "DescribeRegions":
 			all := []any{}
 			for i := range 20 {
 				all = append(all, map[string]any{"Region": fmt.Sprintf("ap-%d", i), "RegionState": "AVAILABLE"})
 			}
-			sendJSON(w, 200, map[string]any{"Response": map[string]any{"RequestId": "r", "RegionSet": append(all, map[string]any{"Region": "ap-beijing", "RegionState": "AVAILABLE"})}})
+			cloudtest.SendJSON(w, 200, map[string]any{"Response": map[string]any{"RequestId": "r", "RegionSet": append(all, map[string]any{"Region": "ap-beijing", "RegionState": "AVAILABLE"})}})
 		case r.Header.Get("X-TC-Region") == "ap-7" && down:
-			d.refuse(w, 500, "down")
+			d.Refuse(w, 500, "down")
 		case r.Header.Get("X-TC-Region") != "ap-beijing":
-			sendJSON(w, 200, map[string]any{"Response": map[string]any{"RequestId": "r", "TotalCount": 0, "InstanceSet": []any{}}})
+			cloudtest.SendJSON(w, 200, map[string]any{"Response": map[string]any{"RequestId": "r", "TotalCount": 0, "InstanceSet": []any{}}})
 		default:
-			serve(s, w, r, body)
+			return false
 		}
-	}
-	s := newStandIn(t, d)
-	p := s.inMemory()
+		return true
+	})
+	s := cloudtest.New(t, d)
+	p := s.InMemory()
 	if list, err := p.(provider.Importer).Import(t.Context()); err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -140,8 +141,8 @@ func TestCloudRegions(t *testing.T) {
 	if list, err := p.(provider.Importer).Import(t.Context()); err == nil || !strings.Contains(err.Error(), "ap-7") {
 		t.Errorf("%+v, %v", list, err)
 	}
-	s.boxes[d.ids[0]].state = "gone"
-	if st, err := p.Status(t.Context(), d.ids[0]); err != nil || st.State != provider.Gone {
+	s.Boxes[d.IDs[0]].State = "gone"
+	if st, err := p.Status(t.Context(), d.IDs[0]); err != nil || st.State != provider.Gone {
 		t.Errorf("%+v, %v: another region's fault does not matter here", st, err)
 	}
 }
@@ -155,20 +156,20 @@ func TestCloudKeys(t *testing.T) {
 	if !errors.Is(err, provider.ErrNoKey) || !strings.Contains(err.Error(), "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,") {
 		t.Errorf("%v", err)
 	}
-	env["AWS_ACCESS_KEY_ID"] = cloudID
+	env["AWS_ACCESS_KEY_ID"] = cloudtest.CloudID
 	if _, _, err := k.Find("aws"); err == nil || errors.Is(err, provider.ErrNoKey) || !strings.Contains(err.Error(), "AWS_SECRET_ACCESS_KEY is not") {
 		t.Errorf("%v", err)
 	}
-	env["AWS_SECRET_ACCESS_KEY"] = theKey
-	if key, from, err := k.Find("aws"); err != nil || key.Reveal() != cloudID+":"+theKey || from != "AWS_ACCESS_KEY_ID" {
+	env["AWS_SECRET_ACCESS_KEY"] = cloudtest.Key
+	if key, from, err := k.Find("aws"); err != nil || key.Reveal() != cloudtest.CloudID+":"+cloudtest.Key || from != "AWS_ACCESS_KEY_ID" {
 		t.Errorf("%q from %s, %v", key.Reveal(), from, err)
 	}
 	env["AWS_SESSION_TOKEN"] = "token=="
-	if key, _, err := k.Find("aws"); err != nil || key.Reveal() != cloudID+":"+theKey+":token==" {
+	if key, _, err := k.Find("aws"); err != nil || key.Reveal() != cloudtest.CloudID+":"+cloudtest.Key+":token==" {
 		t.Errorf("%q, %v", key.Reveal(), err)
 	}
-	for _, bad := range []string{theKey, ":" + theKey, cloudID + ":"} {
-		if err := k.Save("tencent", provider.Secret(bad)); err == nil || !strings.Contains(err.Error(), "ID:SECRET") || strings.Contains(err.Error(), theKey) {
+	for _, bad := range []string{cloudtest.Key, ":" + cloudtest.Key, cloudtest.CloudID + ":"} {
+		if err := k.Save("tencent", provider.Secret(bad)); err == nil || !strings.Contains(err.Error(), "ID:SECRET") || strings.Contains(err.Error(), cloudtest.Key) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -194,7 +195,7 @@ func FuzzCloudAnswers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for kind, id := range map[string]string{"aws": "us-east-1/i-1", "alibaba": "cn-a/i-1", "tencent": "ap-a/ins-1"} {
-			p, err := provider.New(kind, provider.Options{Key: func() (string, error) { return cloudID + ":" + theKey, nil }, Transport: answers(text), Sleep: func(ctx context.Context, _ time.Duration) error { return nil }})
+			p, err := provider.New(kind, provider.Options{Key: func() (string, error) { return cloudtest.CloudID + ":" + cloudtest.Key, nil }, Transport: answers(text), Sleep: func(ctx context.Context, _ time.Duration) error { return nil }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,41 +14,41 @@ import (
 
 	"rentop/remote"
 	"rentop/remote/provider"
+	"rentop/remote/provider/cloudtest"
 )
 
 // An answer about another instance is no answer: nothing is done by it.
 func TestAnswerAboutAnother(t *testing.T) {
-	d := runPodDialect()
-	serve := d.serve
-	d.serve = func(s *standIn, w http.ResponseWriter, r *http.Request, body []byte) {
-		if r.Method == "GET" && seg(r, 2) == d.ids[0] {
-			sendJSON(w, 200, runPodJSON(s.boxes[d.ids[1]])) // the other one of the same name
-			return
+	d := cloudtest.RunPod(t)
+	d.Instead(func(s *cloudtest.StandIn, w http.ResponseWriter, r *http.Request, body []byte) bool {
+		if r.Method == "GET" && cloudtest.Seg(r, 2) == d.IDs[0] {
+			cloudtest.SendJSON(w, 200, s.JSON(s.Boxes[d.IDs[1]])) // the other one of the same name
+			return true
 		}
-		serve(s, w, r, body)
-	}
-	s := newStandIn(t, d)
-	p := s.inMemory()
-	if st, err := p.Status(t.Context(), d.ids[0]); err == nil {
+		return false
+	})
+	s := cloudtest.New(t, d)
+	p := s.InMemory()
+	if st, err := p.Status(t.Context(), d.IDs[0]); err == nil {
 		t.Errorf("%+v", st)
 	}
-	if err := p.Destroy(t.Context(), d.ids[0]); err == nil || s.truth(d.ids[0]) != "running" || s.truth(d.ids[1]) != "running" {
-		t.Errorf("%v; they are %s and %s", err, s.truth(d.ids[0]), s.truth(d.ids[1]))
+	if err := p.Destroy(t.Context(), d.IDs[0]); err == nil || s.Truth(d.IDs[0]) != "running" || s.Truth(d.IDs[1]) != "running" {
+		t.Errorf("%v; they are %s and %s", err, s.Truth(d.IDs[0]), s.Truth(d.IDs[1]))
 	}
 }
 
 // Ids that would be another path, or another request, are never sent.
 func TestImpossibleIDs(t *testing.T) {
-	for _, d := range []*dialect{runPodDialect(), vastDialect(), lambdaDialect(), hyperstackDialect()} {
-		s := newStandIn(t, d)
-		p := s.inMemory()
+	for _, d := range []*cloudtest.Dialect{cloudtest.RunPod(t), cloudtest.Vast(t), cloudtest.Lambda(t), cloudtest.Hyperstack(t)} {
+		s := cloudtest.New(t, d)
+		p := s.InMemory()
 		for _, id := range []string{"", ".", "..", "a/b", "../pods/x", "a b", "a?x=1", "a#", "%2e%2e", "-1 OR", "名", strings.Repeat("1", 200)} {
 			if err := p.Destroy(t.Context(), id); err == nil {
-				t.Errorf("%s: destroyed %q", d.kind, id)
+				t.Errorf("%s: destroyed %q", d.Kind, id)
 			}
 		}
-		if len(s.requests) > 0 {
-			t.Errorf("%s: sent %q", d.kind, s.requests)
+		if len(s.Requests) > 0 {
+			t.Errorf("%s: sent %q", d.Kind, s.Requests)
 		}
 	}
 }
@@ -56,21 +56,21 @@ func TestImpossibleIDs(t *testing.T) {
 // What a key has seen is remembered over restarts, and by key.
 func TestSeenOverRestarts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "seen")
-	s := newStandIn(t, runPodDialect())
-	id := s.d.ids[0]
-	if _, err := s.over("http://127.0.0.1", s, provider.SeenFile(path)).Status(t.Context(), id); err != nil {
+	s := cloudtest.New(t, cloudtest.RunPod(t))
+	id := s.IDs[0]
+	if _, err := s.Over("http://127.0.0.1", s, provider.SeenFile(path)).Status(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	s.boxes[id].state = "gone"
-	st, err := s.over("http://127.0.0.1", s, provider.SeenFile(path)).Status(t.Context(), id)
+	s.Boxes[id].State = "gone"
+	st, err := s.Over("http://127.0.0.1", s, provider.SeenFile(path)).Status(t.Context(), id)
 	if err != nil || st.State != provider.Gone {
 		t.Errorf("after a restart: %+v, %v", st, err)
 	}
-	if st, err := s.inMemory().Status(t.Context(), id); err == nil {
+	if st, err := s.InMemory().Status(t.Context(), id); err == nil {
 		t.Errorf("a memory without it says %+v", st)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || strings.Contains(string(text), theKey) || strings.Count(string(text), id) != 1 {
+	if err != nil || strings.Contains(string(text), cloudtest.Key) || strings.Count(string(text), id) != 1 {
 		t.Errorf("%q, %v", text, err)
 	}
 	// Another key has not seen it.
@@ -78,7 +78,7 @@ func TestSeenOverRestarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.d.auth = func(*http.Request) bool { return true }
+	s.Auth = func(*http.Request) bool { return true }
 	if st, err := p.Status(t.Context(), id); err == nil {
 		t.Errorf("another key says %+v", st)
 	}
@@ -91,8 +91,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	defer elsewhere.Close()
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	s := newStandIn(t, runPodDialect())
-	_, err := s.over(server.URL, nil, nil).Status(t.Context(), s.d.ids[0])
+	s := cloudtest.New(t, cloudtest.RunPod(t))
+	_, err := s.Over(server.URL, nil, nil).Status(t.Context(), s.IDs[0])
 	if err == nil || reached || !strings.Contains(err.Error(), "redirect") {
 		t.Errorf("%v, reached: %v", err, reached)
 	}
@@ -115,8 +115,8 @@ func TestLongAnswers(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	s := newStandIn(t, runPodDialect())
-	if _, err := s.over(server.URL, nil, nil).Status(t.Context(), s.d.ids[0]); err == nil || !strings.Contains(err.Error(), "longer") {
+	s := cloudtest.New(t, cloudtest.RunPod(t))
+	if _, err := s.Over(server.URL, nil, nil).Status(t.Context(), s.IDs[0]); err == nil || !strings.Contains(err.Error(), "longer") {
 		t.Errorf("%v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestRetryAfter(t *testing.T) {
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 		}))
 		waits := 0
-		p := newStandIn(t, runPodDialect()).over(server.URL, counting{&waits, http.DefaultTransport}, nil)
+		p := cloudtest.New(t, cloudtest.RunPod(t)).Over(server.URL, counting{&waits, http.DefaultTransport}, nil)
 		_, err := p.Status(t.Context(), "abc")
 		if err == nil || waits-1 != c.waits || !strings.Contains(err.Error(), c.tells) {
 			t.Errorf("%q: %v after %d more tries", c.after, err, waits-1)
