@@ -8,13 +8,14 @@ import (
 	"rentop/remote"
 	"rentop/remote/provider"
 	"rentop/session/billing"
+	"rentop/session/phrase"
 )
 
 // Finding is one line of a doctor's report.
 type Finding struct {
 	OK   bool
-	What string // "tmux 3.3a"
-	So   string // what follows where it is missing
+	What phrase.Text // "tmux 3.3a"
+	So   phrase.Text // what follows where it is missing
 }
 
 // Doctor says what an instance has, what it lacks, and what that means.
@@ -44,9 +45,9 @@ func (f *Fleet) DoctorKeys() []KeyFinding {
 	for _, api := range provider.APIs() {
 		k := KeyFinding{Kind: api.Kind}
 		if from, err := f.KeyFrom(api.Kind); err == nil {
-			k.Finding = Finding{OK: true, What: "the API key of " + api.Title + " is in " + from}
+			k.Finding = Finding{OK: true, What: phrase.Say("doctor.key", api.Title, from)}
 		} else {
-			k.Finding = Finding{What: "no API key of " + api.Title, So: err.Error() + "; it is made at " + api.Console}
+			k.Finding = Finding{What: phrase.Say("doctor.key.no", api.Title), So: phrase.Say("doctor.key.so", err, api.Console)}
 		}
 		out = append(out, k)
 	}
@@ -55,60 +56,57 @@ func (f *Fleet) DoctorKeys() []KeyFinding {
 
 func findings(f *remote.Facts, p billing.Plan, hasProvider bool, now time.Time) []Finding {
 	var out []Finding
-	say := func(ok bool, what, so string) {
-		if ok {
-			so = ""
-		}
-		out = append(out, Finding{ok, what, so})
-	}
-	have := func(ok bool, name, so string) {
-		if ok {
-			say(true, name, "")
+	is := func(what phrase.Text) { out = append(out, Finding{OK: true, What: what}) }
+	lacks := func(what, so phrase.Text) { out = append(out, Finding{What: what, So: so}) }
+	has := func(there bool, name string, none, so phrase.Text) {
+		if there {
+			is(phrase.Plain(name))
 		} else {
-			say(false, "no "+name, so)
+			lacks(none, so)
 		}
 	}
-	machine := "virtual machine or bare metal"
+	machine := phrase.Say("doctor.machine")
 	if f.Container != "" {
-		machine = "container (" + f.Container + ")"
+		machine = phrase.Say("doctor.container", f.Container)
 	}
-	say(true, fmt.Sprintf("%s, %s, %s", orUnknown(f.OS), f.Arch, machine), "")
-	say(true, fmt.Sprintf("login %s with %s, home %s", f.User, orUnknown(f.Shell), f.Home), "")
-	have(f.Root, "root", "system packages and other users' files cannot be read")
-	if f.Tmux != "" {
-		say(true, "tmux "+f.Tmux, "")
+	is(phrase.List(phrase.Plain(orUnknown(f.OS)), phrase.Plain(f.Arch), machine))
+	is(phrase.Say("doctor.login", f.User, orUnknown(f.Shell), f.Home))
+	has(f.Root, "root", phrase.Say("doctor.noroot"), phrase.Say("doctor.noroot.so"))
+	has(f.Tmux != "", "tmux "+f.Tmux, phrase.Say("doctor.notmux"), phrase.Say("doctor.notmux.so"))
+	has(f.Script, "script(1)", phrase.Say("doctor.noscript"), phrase.Say("doctor.noscript.so"))
+	has(f.SFTP, "sftp", phrase.Say("doctor.nosftp"), phrase.Say("doctor.nosftp.so"))
+	if f.Gzip {
+		has(f.Zstd, "zstd", phrase.Say("doctor.nozstd"), phrase.Say("doctor.nozstd.so"))
 	} else {
-		say(false, "no tmux", "jobs run detached and survive, but cannot be attached; the terminal ends with the connection")
-	}
-	have(f.Script, "script(1)", "job logs are written through tee: programs may buffer their output")
-	have(f.SFTP, "sftp", "large files go through exec, which is slower to resume")
-	switch {
-	case f.Zstd:
-		say(true, "zstd", "")
-	case f.Gzip:
-		say(false, "no zstd", "transfers are compressed with gzip, which is slower and larger")
-	default:
-		say(false, "neither zstd nor gzip", "transfers are not compressed")
+		has(f.Zstd, "zstd", phrase.Say("doctor.nopacker"), phrase.Say("doctor.nopacker.so"))
 	}
 	switch {
 	case len(f.GPUs) > 0:
-		say(true, fmt.Sprintf("%d × %s", len(f.GPUs), f.GPUs[0]), "")
+		is(phrase.Plain(fmt.Sprintf("%d × %s", len(f.GPUs), f.GPUs[0])))
 	case f.NvidiaSMI != "":
-		say(false, "nvidia-smi shows no GPU", "see the panel for its message")
+		lacks(phrase.Say("doctor.nogpu"), phrase.Say("doctor.nogpu.so"))
 	default:
-		say(false, "no nvidia-smi", "the panel shows the host only")
+		lacks(phrase.Say("doctor.nosmi"), phrase.Say("doctor.nosmi.so"))
 	}
 	if f.BannerNoise > 0 {
-		say(true, fmt.Sprintf("the login prints %d bytes of its own (hidden by a marker)", f.BannerNoise), "")
+		is(phrase.Say("doctor.noise", f.BannerNoise))
 	}
 	if off := f.Clock.Sub(f.At); !f.Clock.IsZero() && (off > time.Minute || off < -time.Minute) {
-		say(false, "the instance's clock is "+span(off.Abs())+" off", "file times there are not comparable with yours")
+		lacks(phrase.Say("doctor.clock", span(off.Abs())), phrase.Say("doctor.clock.so"))
 	}
-	say(!f.BoxStart.IsZero(), "start time", "the meter counts from first contact")
+	if f.BoxStart.IsZero() {
+		lacks(phrase.Say("doctor.nostart"), phrase.Say("doctor.nostart.so"))
+	} else {
+		is(phrase.Say("doctor.start"))
+	}
 	if p.PerHour == nil {
-		say(false, "no price", "the meter shows ?: set rate = { per_hour = \"…\", currency = \"…\" }")
+		lacks(phrase.Say("doctor.noprice"), phrase.Say("doctor.noprice.so"))
 	}
-	have(hasProvider, "provider", "rentop checks a release but cannot stop or destroy the instance itself")
+	if hasProvider {
+		is(phrase.Say("doctor.provider"))
+	} else {
+		lacks(phrase.Say("doctor.noprovider"), phrase.Say("doctor.noprovider.so"))
+	}
 	return out
 }
 

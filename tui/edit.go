@@ -171,9 +171,9 @@ func (a *app) doctor(name string) tea.Cmd {
 		found, err := a.fleet.Doctor(ctx, name)
 		var lines []string
 		for _, f := range found {
-			line := a.gl.Yes + " " + f.What
+			line := a.gl.Yes + " " + a.S(f.What)
 			if !f.OK {
-				line = a.gl.No + " " + f.What + ": " + f.So
+				line = a.gl.No + " " + a.S(f.What) + a.T("doctor.so") + a.S(f.So)
 			}
 			lines = append(lines, line)
 		}

@@ -253,7 +253,7 @@ func (f *fake) Edit(name string, in config.Instance) error {
 func (f *fake) Remove(name string) error                { return f.note("remove %s", name) }
 func (f *fake) Start(_ context.Context, i string) error { return f.note("start %s", i) }
 func (f *fake) Doctor(_ context.Context, i string) ([]session.Finding, error) {
-	return []session.Finding{{OK: true, What: "tmux 3.3a"}, {What: "no rsync", So: "files go by \x1b[31msftp"}}, f.note("doctor %s", i)
+	return []session.Finding{{OK: true, What: phrase.Plain("tmux 3.3a")}, {What: phrase.Plain("no rsync"), So: phrase.Plain("files go by \x1b[31msftp")}}, f.note("doctor %s", i)
 }
 func (f *fake) Terminal(ctx context.Context, i string, t remote.TerminalOptions) (int, error) {
 	fmt.Fprintf(t.Out, "shell on %s\r\n$ ", i)

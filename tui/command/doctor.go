@@ -47,7 +47,7 @@ func (a *app) printFindings(found []session.Finding, asJSON bool) error {
 	}
 	lines := make([]line, 0, len(found))
 	for _, f := range found {
-		lines = append(lines, line(f))
+		lines = append(lines, line{f.OK, f.What.String(), f.So.String()})
 	}
 	if asJSON {
 		return printJSON(a.Out, lines)

@@ -259,6 +259,7 @@ func english() map[string]string {
 		"empty.demo":       "To look around first: rentop demo",
 		"paste.what":       "That is not an ssh line. One looks like: ssh -p 41237 root@host",
 		"doctor.title":     "What %s has and lacks",
+		"doctor.so":        ": ",
 		"kept":             "%d alerts of %s are silenced for an hour",
 		"kept.1":           "the alert of %s is silenced for an hour",
 		"copied":           "copied %s",

@@ -259,6 +259,7 @@ func chinese() map[string]string {
 		"empty.demo":       "想先看看：rentop demo",
 		"paste.what":       "这不是 ssh 命令。例如：ssh -p 41237 root@host",
 		"doctor.title":     "%s 有什么、缺什么",
+		"doctor.so":        "：",
 		"kept":             "已将 %[2]s 的 %[1]d 条警报静默一小时",
 		"kept.1":           "已将 %s 的警报静默一小时",
 		"copied":           "已复制 %s",
