@@ -24,7 +24,7 @@ func (s *Session) Doctor(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := findings(facts, s.plan(), s.prov() != nil, s.f.opt.Now())
+	found := findings(facts, s.plan(), s.prov() != nil)
 	for _, k := range s.f.DoctorKeys() {
 		if k.Kind == s.cfg().Provider {
 			found = append(found, k.Finding)
@@ -54,7 +54,7 @@ func (f *Fleet) DoctorKeys() []KeyFinding {
 	return out
 }
 
-func findings(f *remote.Facts, p billing.Plan, hasProvider bool, now time.Time) []Finding {
+func findings(f *remote.Facts, p billing.Plan, hasProvider bool) []Finding {
 	var out []Finding
 	is := func(what phrase.Text) { out = append(out, Finding{OK: true, What: what}) }
 	lacks := func(what, so phrase.Text) { out = append(out, Finding{What: what, So: so}) }
