@@ -165,15 +165,19 @@ func (m *Machine) receive(ctx context.Context, f *os.File, script string, list [
 		err error
 	}
 	read := make(chan unpacked, 1)
+	run, stop := context.WithCancel(ctx)
+	defer stop()
 	go func() {
-		c, err := unpack(pr, suffix, nil)
-		// Drain, so that the archive arrives whole even where it cannot be read.
-		_, _ = io.Copy(io.Discard, pr)
+		c, err := unpack(run, pr, suffix, askedFor(list))
+		if err != nil {
+			stop() // an instance may send without an end
+		}
+		_, _ = io.Copy(io.Discard, pr) // nobody who writes may wait for us
 		read <- unpacked{c, err}
 	}()
 	h := sha256.New()
 	var stderr tailWriter
-	out := &countWriter{w: io.MultiWriter(f, h, pw)}
+	out := &countWriter{w: io.MultiWriter(f, h, pw), failed: stop}
 	next := m.d.Clock.Now()
 	out.each = func(n int64) {
 		if now := m.d.Clock.Now(); now.Sub(next) > 0 {
@@ -181,11 +185,14 @@ func (m *Machine) receive(ctx context.Context, f *os.File, script string, list [
 			m.active(CheckSnapshot, phrase.Say("snapshot.arrived", treesync.Size(n)))
 		}
 	}
-	err = m.runner.Run(ctx, remote.Cmd{Script: script, Stdin: stdin(list), Stdout: out, Stderr: &stderr})
+	err = m.runner.Run(run, remote.Cmd{Script: script, Stdin: stdin(list), Stdout: out, Stderr: &stderr})
 	pw.CloseWithError(errors.Join(err, out.err)) // nil is io.EOF
 	got := <-read
-	if err == nil {
-		err = out.err
+	if out.err != nil {
+		return c, "", 0, fmt.Errorf("take a portable snapshot: write it here: %w", out.err)
+	}
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+		err = got.err // it was stopped because of this
 	}
 	if err != nil {
 		return c, "", 0, fmt.Errorf("take a portable snapshot: %w%s", err, stderr.say())
@@ -195,7 +202,7 @@ func (m *Machine) receive(ctx context.Context, f *os.File, script string, list [
 	case said == nil:
 		return c, "", 0, errors.New("take a portable snapshot: the instance did not finish it" + stderr.say())
 	case string(said[2]) != "0":
-		return c, "", 0, errors.New("take a portable snapshot: files changed or could not be read while they were archived; end the job first" + stderr.say())
+		return c, "", 0, errors.New("take a portable snapshot: files changed or could not be read while they were archived: end the job, or name what to keep with --path" + stderr.say())
 	case string(said[3]) != "0":
 		return c, "", 0, errors.New("take a portable snapshot: compressing failed on the instance" + stderr.say())
 	}
@@ -215,9 +222,30 @@ type contents struct {
 	bytes    int64             // of its files
 }
 
+// askedFor refuses what lies neither at nor below a path of list: a restore would bring
+// it to another instance, where nobody asked for it.
+func askedFor(list []string) func(*tar.Header, io.Reader) error {
+	asked := make(map[string]bool, len(list))
+	for _, p := range list {
+		asked[path.Join("/", p)] = true
+	}
+	return func(h *tar.Header, _ io.Reader) error {
+		name := path.Join("/", h.Name)
+		for p := name; p != "/"; p = path.Dir(p) {
+			if asked[p] {
+				return nil
+			}
+		}
+		return fmt.Errorf("the instance sent %s, which was not asked for", remote.Short(name, 120))
+	}
+}
+
+// maxArchiveNames is how long all names of an archive may be together: they are kept in memory.
+const maxArchiveNames = 512 << 20
+
 // unpack reads an archive and hashes each regular file in it. each, where it is not
 // nil, is given everything in it, and may read a file's content.
-func unpack(r io.Reader, suffix string, each func(*tar.Header, io.Reader) error) (contents, error) {
+func unpack(ctx context.Context, r io.Reader, suffix string, each func(*tar.Header, io.Reader) error) (contents, error) {
 	c := contents{manifest: map[string]string{}}
 	var plain io.Reader
 	if suffix == ".tar.zst" {
@@ -234,7 +262,8 @@ func unpack(r io.Reader, suffix string, each func(*tar.Header, io.Reader) error)
 		}
 		plain = d
 	}
-	for tr := tar.NewReader(plain); ; {
+	names := 0
+	for tr := tar.NewReader(ctxReader{ctx, plain}); ; {
 		hdr, err := tr.Next()
 		if errors.Is(err, io.EOF) {
 			_, err := io.Copy(io.Discard, plain) // the compressor's own checksum is at the end
@@ -243,9 +272,15 @@ func unpack(r io.Reader, suffix string, each func(*tar.Header, io.Reader) error)
 		if err != nil {
 			return c, err
 		}
+		if hdr.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		if names += len(hdr.Name) + len(hdr.Linkname); names > maxArchiveNames {
+			return c, fmt.Errorf("its names are longer than %s together: take several, each with its --path", treesync.Size(maxArchiveNames))
+		}
 		name := path.Join("/", hdr.Name)
 		h := sha256.New()
-		body := io.TeeReader(tr, h)
+		body := io.TeeReader(ctxReader{ctx, tr}, h) // a hole is read without reading the archive
 		if each != nil {
 			if err := each(hdr, body); err != nil {
 				return c, err
@@ -318,16 +353,19 @@ func provenArchive(ctx context.Context, s takenSnapshot) (map[string]string, err
 }
 
 type countWriter struct {
-	w    io.Writer
-	n    int64
-	each func(int64)
-	err  error
+	w      io.Writer
+	n      int64
+	each   func(int64)
+	failed func() // at the first error
+	err    error
 }
 
 // Write takes everything, also after an error: the instance must not block.
 func (c *countWriter) Write(p []byte) (int, error) {
 	if c.err == nil {
-		_, c.err = c.w.Write(p)
+		if _, c.err = c.w.Write(p); c.err != nil {
+			c.failed()
+		}
 	}
 	c.n += int64(len(p))
 	c.each(c.n)

@@ -140,12 +140,12 @@ func FuzzManifest(f *testing.F) {
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{0x28, 0xb5, 0x2f, 0xfd}, true)
 	f.Add([]byte{0x1f, 0x8b, 8, 0}, false)
-	f.Fuzz(func(_ *testing.T, b []byte, z bool) {
+	f.Fuzz(func(t *testing.T, b []byte, z bool) {
 		suffix := ".tar.gz"
 		if z {
 			suffix = ".tar.zst"
 		}
-		_, _ = unpack(bytes.NewReader(b), suffix, nil)
+		_, _ = unpack(t.Context(), bytes.NewReader(b), suffix, nil)
 	})
 }
 

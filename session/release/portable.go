@@ -257,13 +257,18 @@ func (p Portable) Read(ctx context.Context, manifest map[string]string, each fun
 		return err
 	}
 	defer f.Close()
-	c, err := unpack(ctxReader{ctx, f}, suffixOf(p.File), each)
+	c, err := unpack(ctx, f, suffixOf(p.File), each)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", p.File, err)
 	}
 	for name, sum := range manifest {
 		if c.manifest[name] != sum {
 			return fmt.Errorf("read %s: %s in it is not what its manifest says", p.File, remote.Short(name, 120))
+		}
+	}
+	for name := range c.manifest {
+		if manifest != nil && manifest[name] == "" {
+			return fmt.Errorf("read %s: its manifest does not name %s", p.File, remote.Short(name, 120))
 		}
 	}
 	return nil
