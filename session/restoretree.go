@@ -57,11 +57,32 @@ func below(p string, set map[string]bool) bool {
 // login then is the home there; all else keeps its place.
 func (r *restorer) read(ctx context.Context, manifest map[string]string) error {
 	roots := map[string]*restoreRoot{}
-	sizes := map[string]int64{}
+	first := map[string]sync.Entry{} // what hard links may name
 	seen := map[string]int{}
 	err := r.from.Read(ctx, manifest, func(h *tar.Header, _ io.Reader) error {
 		name := path.Join("/", h.Name)
-		if strings.Contains(name+"/", "/.rentop/") || tree.OursIn(name) {
+		e := sync.Entry{Mode: fs.FileMode(h.Mode) & fs.ModePerm, ModTime: h.ModTime}
+		switch h.Typeflag {
+		case tar.TypeReg:
+			e.Size, e.From = h.Size, name
+		case tar.TypeLink: // a second name: a thing of its own there
+			of, ok := first[path.Join("/", h.Linkname)]
+			if !ok {
+				return fmt.Errorf("%s is a second name of %s, which it does not hold", remote.Short(name, 120), remote.Short(h.Linkname, 120))
+			}
+			e.Mode, e.Size, e.From, e.Target = of.Mode, of.Size, of.From, of.Target
+		case tar.TypeDir:
+			e.Mode |= fs.ModeDir
+		case tar.TypeSymlink:
+			e.Mode, e.Target = fs.ModeSymlink|fs.ModePerm, h.Linkname
+		default:
+			e.Mode = fs.ModeIrregular
+		}
+		if e.Mode.Type() == fs.ModeSymlink && e.Target == "" {
+			e.Mode = fs.ModeIrregular
+		}
+		first[name] = e
+		if strings.Contains(name+"/", "/.rentop/") || tree.OursIn(name) || e.Mode.Type() == fs.ModeIrregular {
 			r.out.Plan.LeftOut++
 			return nil
 		}
@@ -72,22 +93,7 @@ func (r *restorer) read(ctx context.Context, manifest map[string]string) error {
 		if err := tree.CheckPath(rel); err != nil {
 			return fmt.Errorf("%s: %w", remote.Short(name, 120), err)
 		}
-		e := sync.Entry{Path: rel, Mode: fs.FileMode(h.Mode) & fs.ModePerm, ModTime: h.ModTime}
-		switch h.Typeflag {
-		case tar.TypeReg:
-			e.Size, e.From = h.Size, name
-			sizes[name] = h.Size
-		case tar.TypeLink: // a second name: a file of its own there
-			e.From = path.Join("/", h.Linkname)
-			e.Size = sizes[e.From]
-		case tar.TypeDir:
-			e.Mode |= fs.ModeDir
-		case tar.TypeSymlink:
-			e.Mode, e.Target = fs.ModeSymlink|fs.ModePerm, h.Linkname
-		default:
-			r.out.Plan.LeftOut++
-			return nil
-		}
+		e.Path = rel
 		at := roots[root]
 		if at == nil {
 			at = &restoreRoot{root: root, sums: map[string]string{}}
@@ -296,14 +302,19 @@ func (r *restorer) stage(ctx context.Context) (dir string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return dir, err
 	}
-	need := map[string]string{} // number by name in the archive
+	type part struct {
+		number string
+		size   int64
+	}
+	need := map[string]part{} // by name in the archive
 	for _, root := range r.roots {
 		for i, e := range root.send {
-			from := e.From
-			if root.send[i].From = need[from]; need[from] == "" {
-				need[from] = strconv.Itoa(len(need) + 1)
-				root.send[i].From = need[from]
+			p, ok := need[e.From]
+			if !ok {
+				p = part{strconv.Itoa(len(need) + 1), e.Size}
+				need[e.From] = p
 			}
+			root.send[i].From = p.number
 		}
 	}
 	if len(need) == 0 {
@@ -311,11 +322,11 @@ func (r *restorer) stage(ctx context.Context) (dir string, err error) {
 	}
 	r.meter.begin("unpack", len(need), 0)
 	err = r.from.Read(ctx, nil, func(h *tar.Header, body io.Reader) error {
-		number, wanted := need[path.Join("/", h.Name)]
-		if !wanted || h.Typeflag != tar.TypeReg {
+		p, wanted := need[path.Join("/", h.Name)]
+		if !wanted || h.Typeflag != tar.TypeReg || h.Size != p.size { // of two with one name the later counts; there is room for it alone
 			return nil
 		}
-		to := filepath.Join(dir, number)
+		to := filepath.Join(dir, p.number)
 		f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 		if err != nil {
 			return err
