@@ -34,6 +34,7 @@ type Session struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	owned  stdsync.WaitGroup
+	ports  ports
 	inbox  chan func(*state)
 	view   atomic.Pointer[View]
 	link   *link
@@ -104,6 +105,7 @@ type state struct {
 	watched  map[string]time.Time // newest file under each watched path
 	alarms   alarm.Watch
 	alarmLog alarmLog
+	ports    []Port
 	release  *release.View
 	receipts map[string]Receipt // by job
 	provider provider.Status

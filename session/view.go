@@ -72,6 +72,7 @@ type View struct {
 	Transfer                                   []TransferView // in the order in which they run
 	Limit                                      int64          // of its transfers, bytes a second each way; 0: none
 	Syncs                                      []SyncPair     // as configured
+	Ports                                      []Port         // of the instance, that are brought here
 	Alerts                                     []Alert
 	PastAlerts                                 []PastAlert   // what was said, newest last, also what is silenced
 	Release                                    *release.View // nil where none is under way

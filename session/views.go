@@ -21,7 +21,7 @@ func (s *Session) publish(st *state) {
 		State: st.State, Reason: st.Reason, Since: st.Since, RetryAt: st.RetryAt, RTT: st.rtt,
 		Facts: st.facts, Sample: st.sample, History: st.history.view(), Day: st.day.view(), Guard: st.guard.view(now), Meter: m,
 		Jobs: slices.Clone(st.jobs), JobsErr: st.jobsErr, Receipts: st.receipts, Saved: st.saved,
-		Transfer: s.queue.list(), Limit: s.limit.Rate(), Release: st.release,
+		Transfer: s.queue.list(), Limit: s.limit.Rate(), Ports: st.ports, Release: st.release,
 		CanStop: can.Stop, CanStart: can.Start, CanDestroy: can.Destroy, CanSnapshot: can.Snapshot,
 	}
 	for _, j := range st.jobs {

@@ -53,6 +53,8 @@ type Fleet interface {
 	Outline(instance string, d sync.Direction, p *sync.Plan) session.Outline
 
 	Snapshot(ctx context.Context, instance string) (session.Snapshot, error)
+	OpenPort(ctx context.Context, instance, port string) (session.Port, error)
+	ClosePort(instance, port string) bool
 	StartRelease(instance string, goal release.Goal) error
 	Decide(instance string, d release.Decision) error
 }

@@ -46,6 +46,7 @@ func (i *instance) actions() []action {
 		{id: "guard", keys: []string{"w"}, foot: a.w >= 100, why: a.whyNotAct(name), do: func() tea.Cmd { return a.guard(i.name) }},
 		{id: "guardoff", keys: []string{"W"}, why: a.whyNoGuard(name), do: func() tea.Cmd { return a.guardOff(i.name) }},
 		{id: "snapshot", keys: []string{"P"}, why: a.whyNotAct(name), do: func() tea.Cmd { return a.snapshot(i.name) }},
+		{id: "port", keys: []string{"f"}, why: a.whyNotAct(name), do: func() tea.Cmd { return a.port(i.name) }},
 		{id: "costs", keys: []string{"$"}, foot: true, do: func() tea.Cmd { return a.openCosts(i.name) }},
 		{id: "edit", keys: []string{"e"}, why: a.whyNotConfigured(name), do: func() tea.Cmd { return a.edit(i.name) }},
 		{id: "remove", keys: []string{"D"}, why: a.whyNotConfigured(name), do: func() tea.Cmd { return a.remove(i.name) }},
@@ -89,6 +90,7 @@ func instancePage(l *look, s *session.View, w int, alerts bool) page {
 	var p page
 	p.stateRows(l, s, w)
 	p.guardRows(l, s, w)
+	p.portRows(l, s, w)
 	first := 0
 	if alerts {
 		first = min(len(s.Alerts), topAlerts)

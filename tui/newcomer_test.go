@@ -88,10 +88,10 @@ func TestCountsOfOneAndNone(t *testing.T) {
 	r := v.Sessions[1].Release
 	r.LostSize = 0
 	d := drive(t, v, "en", 100, 30)
-	d.press("j", "r").see("still costs").press("enter").see("2 lines of the checklist of 4090-data fail. Type its name").not("0B")
+	d.press("j", "r").see("still costs").press("enter").see("2 lines of the checklist of 4090-data fail: unsaved files, git trees.").not("0B")
 	r.Checks = r.Checks[:3]
-	drive(t, v, "en", 100, 30).press("j", "r", "enter").see("1 line of the checklist of 4090-data fails.")
-	drive(t, v, "zh", 100, 30).press("j", "r", "enter").see("清单有 1 项未通过。输入名称以销毁它").not("0B")
+	drive(t, v, "en", 100, 30).press("j", "r", "enter").see("1 line of the checklist of 4090-data fails: unsaved files.")
+	drive(t, v, "zh", 100, 30).press("j", "r", "enter").see("4090-data：清单有 1 项未通过：").not("0B")
 	v = sample()
 	v.Sessions[0].Saved.Files = 1
 	drive(t, v, "en", 80, 24).press("r").see("1 file (0B) exists nowhere else")

@@ -124,6 +124,15 @@ func (o over) Disarm(ctx context.Context, instance string) (session.Guard, error
 	return on(o, instance, func(s *session.Session) (session.Guard, error) { return s.Disarm(ctx) })
 }
 
+func (o over) OpenPort(ctx context.Context, instance, port string) (session.Port, error) {
+	return on(o, instance, func(s *session.Session) (session.Port, error) { return s.OpenPort(ctx, port) })
+}
+
+func (o over) ClosePort(instance, port string) bool {
+	s, err := o.f.Session(instance)
+	return err == nil && s.ClosePort(port)
+}
+
 func (o over) Snapshot(ctx context.Context, instance string) (session.Snapshot, error) {
 	spec := session.SnapshotSpec{Kind: release.PortableSnapshot}
 	return on(o, instance, func(s *session.Session) (session.Snapshot, error) {

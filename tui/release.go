@@ -284,7 +284,7 @@ func (s *releaseScreen) phase(p *page, r *release.View, w int) {
 	if r.Phase == release.Waiting && r.Goal != release.CheckOnly {
 		if n := len(r.Fails()); n > 0 {
 			p.text(w, 0, a.th.Warn, a.N("rel.fails", n))
-			if traffic := r.PullTraffic; traffic != "" {
+			if traffic := r.PullTraffic; traffic != "" && r.LostSize > 0 {
 				if traffic != "?" {
 					traffic = a.T("plan.atmost", traffic)
 				}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/big"
 
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -299,6 +300,13 @@ func (f *fake) Arm(_ context.Context, i string, g session.GuardSpec) (session.Gu
 }
 func (f *fake) Disarm(_ context.Context, i string) (session.Guard, error) {
 	return session.Guard{}, f.note("disarm %s", i)
+}
+func (f *fake) OpenPort(_ context.Context, i, port string) (session.Port, error) {
+	n, _ := strconv.Atoi(port)
+	return session.Port{There: n, Here: "127.0.0.1:" + port}, f.note("port %s %s", i, port)
+}
+func (f *fake) ClosePort(i, port string) bool {
+	return port == "6006" && f.note("close port %s %s", i, port) == nil
 }
 func (f *fake) Snapshot(_ context.Context, i string) (session.Snapshot, error) {
 	p := release.Portable{File: "/s/" + i + "-1.tar.zst", Files: 3, Size: 2048}

@@ -381,6 +381,8 @@ var english = map[ID]string{
 	"review.save.rounding": "fewer starts would have saved most: %s went for units that were started and not used",
 	"review.save.left":     "deleting what it left behind saves most from here on: %s a month",
 
+	"port.away": "there is no connection; it comes back with the next",
+
 	// what a doctor finds
 	"doctor.key":           "the API key of %s is in %s",
 	"doctor.key.no":        "no API key of %s",

@@ -33,6 +33,8 @@ func chinesePhrases() map[phrase.ID]string {
 		"gpu.source.nvml":   "NVML",
 		"gpu.source.lesser": "%s：%s",
 
+		"port.away": "连接断开；重连后自动恢复",
+
 		"doctor.key":           "%s 的 API 密钥在 %s",
 		"doctor.key.no":        "没有 %s 的 API 密钥",
 		"doctor.key.so":        "%s；在 %s 创建",
