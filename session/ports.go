@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,8 +123,8 @@ func taken(err error) bool {
 
 // carryPort is one connection's time with a port.
 func (s *Session) carryPort(ctx context.Context, conn *remote.Conn, p *openPort, local int, ready func(string)) error {
-	loopback := net.JoinHostPort("127.0.0.1", strconv.Itoa(local))
-	return conn.Forward(ctx, loopback, net.JoinHostPort("127.0.0.1", strconv.Itoa(p.There)), ready, func(err error) {
+	const loopback = "127.0.0.1:"
+	return conn.Forward(ctx, loopback+strconv.Itoa(local), loopback+strconv.Itoa(p.There), ready, func(err error) {
 		s.portWhy(p, phrase.Plain(err.Error()))
 	})
 }
@@ -134,8 +133,7 @@ func (s *Session) carryPort(ctx context.Context, conn *remote.Conn, p *openPort,
 func (s *Session) keepPort(ctx context.Context, p *openPort, over <-chan error) {
 	defer close(p.ended)
 	err := <-over
-	_, at, _ := net.SplitHostPort(p.Here)
-	local, _ := strconv.Atoi(at)
+	local, _ := strconv.Atoi(p.Here[strings.LastIndexByte(p.Here, ':')+1:])
 	for ctx.Err() == nil {
 		if !errors.Is(err, remote.ErrCut) { // the address was taken meanwhile: it may be free again
 			s.portWhy(p, phrase.Plain(err.Error()))
