@@ -1,6 +1,6 @@
 // kill -9 at every line of a release, one by one and at random, against a fake
-// provider with faults. An oracle that shares no code with the machine looks at
-// the files at the moment of each teardown.
+// provider with faults; clouds_test.go has it against real adapters. An oracle that
+// shares no code with the machine looks at the files at the moment of each teardown.
 
 package release
 
@@ -58,7 +58,9 @@ type oracle struct {
 	w         *world
 	j         *killJournal
 	shown     map[string]bool // what the person saw as lost when they typed the name
-	names     int             // typed names that were right
+	blind     bool            // and that the files could not be looked at
+	images    []string        // that the provider was shown to hold
+	spent     map[string]bool // what was requested on that name
 	teardowns int
 	saw       []string // violations
 }
@@ -69,8 +71,16 @@ func (o *oracle) fail(format string, args ...any) {
 
 // typed remembers what a typed name waives.
 func (o *oracle) typed(v View) {
-	o.names++
-	o.shown = map[string]bool{}
+	o.shown, o.spent = map[string]bool{}, map[string]bool{}
+	o.blind = line(v, CheckUnsaved).State == Unknown
+	o.images = nil
+	if c := line(v, CheckSnapshot); c.State == Passed {
+		for _, e := range c.Evidence {
+			if e.Size < 0 {
+				o.images = append(o.images, e.What)
+			}
+		}
+	}
 	for _, e := range v.Lost {
 		o.shown[e.What] = true
 	}
@@ -79,14 +89,20 @@ func (o *oracle) typed(v View) {
 	}
 }
 
-// teardown is called by the fake provider as it is asked.
+// teardown is called by the provider's service as it is asked.
 func (o *oracle) teardown(action, id string) {
 	o.teardowns++
-	if id != "i-1" {
+	if id != o.w.deps.ProviderID {
 		o.fail("%s of another machine: %s", action, id)
 	}
-	if o.teardowns > o.names {
-		o.fail("%d teardowns for %d typed names", o.teardowns, o.names)
+	if o.spent == nil || o.spent[action] {
+		o.fail("%s without a typed name, or a second time on one", action)
+		return
+	}
+	o.spent[action] = true
+	o.journal(action)
+	if o.blind {
+		return
 	}
 	// Every file there is equal here or was shown as lost.
 	_ = filepath.WalkDir(o.w.home, func(p string, d fs.DirEntry, err error) error {
@@ -111,7 +127,6 @@ func (o *oracle) teardown(action, id string) {
 			o.fail("%s while job %s runs and was not shown", action, job.Name)
 		}
 	}
-	o.journal(action)
 }
 
 // archived looks for the file in the manifests of portable snapshots.
@@ -165,10 +180,10 @@ func (o *oracle) live(t testing.TB, goal Goal, person func(m *Machine, v View), 
 			if o.j.dead {
 				return
 			}
-			if v.Phase == Review && !(w.prov.state == provider.Gone || goal == Stop && w.prov.state == provider.Stopped) {
-				o.fail("review, but the machine is %s", w.prov.state)
+			if truth := w.truth(); v.Phase == Review && (v.Ended != truth || truth != provider.Gone && (goal != Stop || truth != provider.Stopped)) {
+				o.fail("review of a %s that says %s, but the machine is %s", goal, v.Ended, truth)
 			}
-			if v.Phase == Waiting {
+			if v.Phase == Waiting || v.Phase == Stuck && w.deps.Stay {
 				person(m, v)
 			}
 		}
@@ -325,6 +340,22 @@ func randomRelease(t *testing.T, seed uint64) (View, int) {
 	if goal == Stop && w.prov.fault == slow {
 		w.prov.fault = honest
 	}
+	if r.IntN(4) == 0 {
+		w.prov.after = func() { o.j.dead = true; w.prov.after = nil }
+	}
+	w.deps.Runner = skipEnv{w.sh}
+	v := o.wander(t, r, goal, func() { w.prov.fault = honest })
+	o.report(t, fmt.Sprintf("seed %d (%s)", seed, goal))
+	if t.Failed() {
+		t.Fatalf("seed %d\n%s", seed, text(v))
+	}
+	return v, o.teardowns
+}
+
+// wander is a release with files that change, deaths at lines of the journal, and a
+// person who errs.
+func (o *oracle) wander(t testing.TB, r *rand.Rand, goal Goal, revive func()) View {
+	w := o.w
 	if r.IntN(3) == 0 {
 		w.there("scratch.bin", "to be lost")
 	}
@@ -335,7 +366,6 @@ func randomRelease(t *testing.T, seed uint64) (View, int) {
 			w.change(r)
 		}
 	}
-	w.deps.Runner = skipEnv{w.sh}
 	death, deaths := []float64{0, 0.01, 0.05, 0.15}[r.IntN(4)], 8
 	o.j.random = func() (bool, bool) {
 		if deaths > 0 && r.Float64() < death {
@@ -344,22 +374,20 @@ func randomRelease(t *testing.T, seed uint64) (View, int) {
 		}
 		return false, false
 	}
-	if r.IntN(4) == 0 {
-		w.prov.after = func() { o.j.dead = true; w.prov.after = nil }
-	}
 	words := 12
-	v := o.live(t, goal, func(m *Machine, v View) {
+	return o.live(t, goal, func(m *Machine, v View) {
+		if v.Phase == Stuck {
+			if r.IntN(3) == 0 {
+				m.Decide(Decision{Kind: DecideAgain})
+			}
+			return
+		}
 		if words--; words < 0 {
 			m.Decide(Decision{Kind: DecideCancel})
 			return
 		}
 		m.Decide(o.word(r, v))
-	}, func() { w.prov.fault = honest })
-	o.report(t, fmt.Sprintf("seed %d (%s)", seed, goal))
-	if t.Failed() {
-		t.Fatalf("seed %d\n%s", seed, text(v))
-	}
-	return v, o.teardowns
+	}, revive)
 }
 
 // word is what a person says at a picture: mostly the right name.

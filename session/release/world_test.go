@@ -39,12 +39,24 @@ type shell struct {
 }
 
 func (s *shell) Run(ctx context.Context, c remote.Cmd) error {
+	if err := s.reach(c); err != nil {
+		return err
+	}
+	return s.exec(ctx, c)
+}
+
+// reach says whether the instance hears, and lets the world change before it does.
+func (s *shell) reach(c remote.Cmd) error {
 	if s.down || s.off != nil && s.off() {
 		return errors.New("connection lost")
 	}
 	if s.hook != nil {
 		s.hook(c.Script)
 	}
+	return nil
+}
+
+func (s *shell) exec(ctx context.Context, c remote.Cmd) error {
 	args := append(append([]string{}, s.sh[1:]...), "-c", c.Script)
 	cmd := exec.CommandContext(ctx, s.sh[0], args...)
 	cmd.WaitDelay = time.Second
@@ -72,8 +84,9 @@ func (s *shell) Run(ctx context.Context, c remote.Cmd) error {
 
 // fakeClock stands still but for sleeps.
 type fakeClock struct {
-	mu  sync.Mutex // guards now
-	now time.Time
+	mu    sync.Mutex // guards now
+	now   time.Time
+	slept func() // after each sleep; nil: nothing happens meanwhile
 }
 
 func (c *fakeClock) Now() time.Time {
@@ -86,6 +99,9 @@ func (c *fakeClock) Sleep(ctx context.Context, d time.Duration) error {
 	c.mu.Lock()
 	c.now = c.now.Add(d)
 	c.mu.Unlock()
+	if c.slept != nil {
+		c.slept()
+	}
 	return ctx.Err()
 }
 
@@ -148,11 +164,11 @@ func (p *fakeProvider) Status(_ context.Context, id string) (provider.Status, er
 	return provider.Status{State: p.state, Detail: strings.ToUpper(string(p.state))}, nil
 }
 
-// off is the machine's own truth, whatever Status says.
-func (p *fakeProvider) off() bool {
+// truth is the machine's own state, whatever Status says.
+func (p *fakeProvider) truth() provider.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.state == provider.Gone || p.state == provider.Stopped
+	return p.state
 }
 
 func (p *fakeProvider) act(action, id string, to provider.State) error {
@@ -202,6 +218,7 @@ type world struct {
 	here     string
 	sh       *shell
 	prov     *fakeProvider
+	truth    func() provider.State // of the machine, whatever its provider says
 	clock    *fakeClock
 	journal  Journal
 	jobs     []tmux.Job
@@ -223,7 +240,8 @@ func newWorld(t testing.TB) *world {
 		prov: newFakeProvider(honest), clock: &fakeClock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)},
 		journal: &MemoryJournal{},
 	}
-	w.sh = &shell{home: w.home, sh: []string{"sh"}, off: w.prov.off}
+	w.truth = w.prov.truth
+	w.sh = &shell{home: w.home, sh: []string{"sh"}, off: func() bool { s := w.truth(); return s == provider.Gone || s == provider.Stopped }}
 	w.there("out/model.pt", "weights")
 	w.there("out/logs/a.txt", "log")
 	w.local("out/model.pt", "weights")

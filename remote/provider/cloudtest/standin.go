@@ -94,6 +94,9 @@ func Clouds() []Maker {
 	}
 }
 
+// Providers are Clouds and the provider of a person's own lines.
+func Providers() []Maker { return append(Clouds(), Maker{"command", Command}) }
+
 // Fault is what goes wrong with one request.
 type Fault int
 
