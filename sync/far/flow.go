@@ -69,7 +69,7 @@ func first(ctx context.Context, items <-chan Item) (*Item, error) {
 	select {
 	case it, ok := <-items:
 		if !ok {
-			return nil, nil
+			return nil, context.Cause(ctx) // whoever gave up may have ended items too
 		}
 		return &it, nil
 	case <-ctx.Done():
