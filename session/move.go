@@ -88,8 +88,8 @@ var ErrStillRuns = errors.New("it still runs there: --stop-job ends it once its 
 // ErrUnfinishedMove is wrapped where another move of the instance is not finished.
 var ErrUnfinishedMove = errors.New("an earlier move is not finished")
 
-// ErrAlreadyMoved is wrapped where the job was moved there before.
-var ErrAlreadyMoved = errors.New("it was moved there already")
+// ErrAlreadyMoved is wrapped where the job was moved before.
+var ErrAlreadyMoved = errors.New("it was moved already")
 
 // Move carries work from one instance to another and starts its job there. confirm
 // sees the plan before anything is changed. It may be run again after any end.
@@ -154,7 +154,7 @@ func (m *mover) begin(ctx context.Context, confirm func(MovePlan) error) error {
 		}
 	}
 	if !m.log.under {
-		m.log.data = moveData{Run: jobID("move"), To: m.b.uid, ToName: m.b.Name(), Paths: m.out.Plan.Paths}
+		m.log.data = moveData{Run: jobID("move"), To: m.b.uid, ToName: m.b.Name(), Paths: m.out.Plan.Paths, Saved: away != nil}
 		if m.job != nil {
 			m.log.data.Job, m.log.data.NewJob = m.job.ID, jobID(m.job.Name)
 		}

@@ -41,14 +41,22 @@ func (m *mover) plan(ctx context.Context, away error) error {
 		return m.planSaved(ctx, away)
 	}
 	var err error
-	switch {
-	case m.log.under:
-		p.Paths = m.log.data.Paths
-	default:
+	goesOn := m.log.under && !m.log.data.Saved
+	if p.Paths = m.log.data.Paths; !goesOn || len(m.spec.Paths) > 0 {
 		if p.Paths, err = m.paths(ctx); err != nil {
 			return err
 		}
 	}
+	if goesOn && !slices.Equal(p.Paths, m.log.data.Paths) {
+		return fmt.Errorf("%w: it carries other paths, the first is %s; run it again without --path, or give it up with --anew", ErrUnfinishedMove, remote.Short(m.log.data.Paths[0].From, 120))
+	}
+	m.log.data.Paths, m.log.data.Saved = p.Paths, false // of one that began from a snapshot, From answers now
+	t, err := m.b.openPlain(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	there := newRoom(t)
 	for _, mp := range p.Paths {
 		c := m.copySpec(mp)
 		plan, err := m.f.PlanCopy(ctx, c)
@@ -64,12 +72,29 @@ func (m *mover) plan(ctx context.Context, away error) error {
 			return err
 		}
 		p.Differ = append(p.Differ, differ...)
+		there.add(ctx, plan.Remote(), sent(plan))
 	}
 	if len(p.Differ) > 0 && !m.spec.Overwrite {
 		return &OccupiedError{m.b.cfg().Name, p.Differ, false}
 	}
+	if !m.log.did[moveBegun] { // of one that was cut, parts may take the room already
+		if err := there.lacks(m.b.cfg().Name); err != nil {
+			return err
+		}
+	}
 	p.Env, p.EnvErr = m.compareEnvs(ctx)
 	return nil
+}
+
+// sent are the files that a plan brings.
+func sent(plan *sync.Plan) []sync.Entry {
+	var out []sync.Entry
+	for _, a := range plan.Actions {
+		if a.Op == sync.Send && a.Entry.Mode.IsRegular() {
+			out = append(out, a.Entry)
+		}
+	}
+	return out
 }
 
 // and is the estimate of two things, one after the other; what is not known of one is
@@ -273,9 +298,16 @@ func (m *mover) failures(mp MovePath, failed []sync.Failure) error {
 			m.out.Changing = append(m.out.Changing, p)
 			continue
 		}
-		return fmt.Errorf("%d files did not arrive, the first is %s: %w. Mend that and run it again: only what is missing is sent", len(failed), remote.Short(p, 120), f.Err)
+		return fmt.Errorf("%s not arrive, the first is %s: %w. Mend that and run it again: only what is missing is sent", didNot(len(failed)), remote.Short(p, 120), f.Err)
 	}
 	return nil
+}
+
+func didNot(n int) string {
+	if n == 1 {
+		return "one file did"
+	}
+	return fmt.Sprintf("%d files did", n)
 }
 
 // makeWay refuses what differs there, or moves it to the trash.

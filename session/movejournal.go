@@ -20,6 +20,7 @@ type moveData struct {
 	Job        string     `json:"job,omitempty"`     // on From
 	NewJob     string     `json:"new_job,omitempty"` // its ID there: to start it twice starts it once
 	Paths      []MovePath `json:"paths,omitempty"`
+	Saved      bool       `json:"saved,omitempty"` // From could not be reached: the paths are its snapshot's
 	Checkpoint string     `json:"checkpoint,omitempty"`
 	Command    string     `json:"command,omitempty"` // as it was started there
 	Dir        string     `json:"dir,omitempty"`
@@ -42,7 +43,7 @@ type moveLog struct {
 	under bool // begun and not ended
 	data  moveData
 	did   map[string]bool
-	ended *moveData // the last that was done
+	ended map[string]moveData // that were done, by job: the last of each
 }
 
 func (m *mover) loadLog(ctx context.Context) (moveLog, error) {
@@ -50,7 +51,7 @@ func (m *mover) loadLog(ctx context.Context) (moveLog, error) {
 	if err != nil {
 		return moveLog{}, err
 	}
-	var l moveLog
+	l := moveLog{ended: map[string]moveData{}}
 	for _, e := range events {
 		var d moveData
 		if json.Unmarshal(e.Data, &d) != nil {
@@ -63,7 +64,8 @@ func (m *mover) loadLog(ctx context.Context) (moveLog, error) {
 		l.did[d.Step] = true
 		switch d.Step {
 		case moveDone:
-			l = moveLog{did: map[string]bool{}, ended: &d}
+			l.ended[d.Job] = d
+			l = moveLog{did: map[string]bool{}, ended: l.ended}
 		case moveGivenUp:
 			l = moveLog{did: map[string]bool{}, ended: l.ended}
 		}
@@ -100,7 +102,14 @@ func (m *mover) resume(ctx context.Context) error {
 	if l.data.To != m.b.uid {
 		return fmt.Errorf("%w: it goes to %s; run that again, or give it up with --anew", ErrUnfinishedMove, l.data.ToName)
 	}
-	if j := m.spec.Job; j != "" && l.data.Job != "" {
+	asksForJob := m.spec.Job != "" || m.spec.StopJob || m.spec.Keep || m.spec.Command != ""
+	switch {
+	case l.data.Job == "" && asksForJob:
+		return fmt.Errorf("%w: it carries files only; end it with --no-job, or give it up with --anew", ErrUnfinishedMove)
+	case l.data.Job != "" && m.spec.NoJob:
+		return fmt.Errorf("%w: it is of the job %s; run that again, or give it up with --anew", ErrUnfinishedMove, l.data.Job)
+	}
+	if j := m.spec.Job; j != "" {
 		job, err := m.a.findJob(ctx, j)
 		if err == nil && job.ID != l.data.Job {
 			return fmt.Errorf("%w: it is of the job %s; run that again, or give it up with --anew", ErrUnfinishedMove, l.data.Job)
@@ -112,9 +121,12 @@ func (m *mover) resume(ctx context.Context) error {
 
 // moved refuses to start a job once more that was moved before.
 func (m *mover) moved() error {
-	e := m.log.ended
-	if m.log.under || m.spec.Anew || m.job == nil || e == nil || e.Job != m.job.ID || e.To != m.b.uid {
+	if m.log.under || m.spec.Anew || m.job == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s runs there, or ran, as %s (rentop jobs %s); --anew carries its files again and starts it once more", ErrAlreadyMoved, e.Job, e.NewJob, m.b.Name())
+	e, was := m.log.ended[m.job.ID]
+	if !was {
+		return nil
+	}
+	return fmt.Errorf("%w: %s runs on %s, or ran, as %s (rentop jobs %s); --anew carries its files again and starts it once more", ErrAlreadyMoved, e.Job, e.ToName, e.NewJob, e.ToName)
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"rentop/remote"
@@ -13,12 +12,15 @@ import (
 
 // planSaved looks for what there is of From.
 func (m *mover) planSaved(ctx context.Context, away error) error {
+	if len(m.spec.Paths) > 0 {
+		return fmt.Errorf("--path chooses among the files of an instance that can be reached, and %w; without it, or with rentop restore, its snapshot is taken", away)
+	}
 	list, err := m.f.Snapshots(ctx, m.a.Name())
 	if err != nil {
 		return err
 	}
 	for _, s := range list {
-		if s.Portable == nil {
+		if s.Portable == nil || s.Portable.UID != "" && s.Portable.UID != m.a.uid { // of another that had its name
 			continue
 		}
 		m.out.Plan.Saved, m.out.Plan.Files, m.out.Plan.Bytes = &s, int64(s.Portable.Files), s.Portable.Bytes
@@ -30,9 +32,6 @@ func (m *mover) planSaved(ctx context.Context, away error) error {
 // carrySaved restores the snapshot on To. What From's job wrote after it is not in it.
 func (m *mover) carrySaved(ctx context.Context) error {
 	m.stage(MoveCarries)
-	if len(m.spec.Paths) > 0 {
-		return errors.New("--path chooses among the files of an instance that can be reached; rentop restore brings a snapshot")
-	}
 	got, err := m.b.Restore(ctx, RestoreSpec{Snapshot: m.out.Plan.Saved.Portable.File, Overwrite: m.spec.Overwrite}, nil, m.report)
 	m.out.Files, m.out.Bytes, m.out.Proven, m.out.Trash = int64(got.Files), got.Bytes, int64(got.Proven), got.Trash
 	if err != nil {
@@ -45,7 +44,7 @@ func (m *mover) carrySaved(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.log.data.Paths = []MovePath{{home, string(there)}}
+		m.log.data.Paths, m.log.data.Saved = []MovePath{{home, string(there)}}, true
 	}
 	return m.note(ctx, moveProven)
 }

@@ -1,12 +1,14 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"rentop/remote"
 	"rentop/session/environment"
@@ -74,16 +76,6 @@ func (e *OccupiedError) Error() string {
 		cure += ", --skip leaves them as they are"
 	}
 	return fmt.Sprintf("on %s %s %s (%s); nothing was changed. %s", e.Instance, what, remote.Short(e.Differ[0].Path, 120), e.Differ[0].Why, cure)
-}
-
-// NoRoomError refuses to fill a disk.
-type NoRoomError struct {
-	Where      string
-	Need, Free int64
-}
-
-func (e *NoRoomError) Error() string {
-	return fmt.Sprintf("%s has %s free and %s are needed; nothing was changed", e.Where, sync.Size(e.Free), sync.Size(e.Need))
 }
 
 // ErrMadeThere is wrapped where a snapshot is its provider's own.
@@ -194,10 +186,13 @@ func (r *restorer) run(ctx context.Context, t sync.Transport, confirm func(Resto
 		r.asked = true
 	}
 	dir, err := r.stage(ctx)
+	defer os.RemoveAll(dir)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	if err := os.WriteFile(r.begun(), []byte(r.from.SHA256), 0o600); err != nil {
+		return err
+	}
 	r.meter.begin("send", plan.Files, plan.Bytes)
 	r.out.Failed = nil
 	for _, root := range r.roots {
@@ -208,28 +203,22 @@ func (r *restorer) run(ctx context.Context, t sync.Transport, confirm func(Resto
 	return r.prove(ctx, t)
 }
 
-// room refuses where what comes does not fit. Roots with equal room are taken for one
-// file system.
+// room refuses where what comes does not fit. Of a restore that was cut, parts of it may
+// take the room already: it goes on.
 func (r *restorer) room(ctx context.Context, t sync.Transport) error {
-	const spare = 64 << 20
-	need := map[int64]int64{}
-	where := map[int64]string{}
-	for _, root := range r.roots {
-		free, known := sync.Room(ctx, t, root.root)
-		if !known || root.bytes == 0 {
-			continue
-		}
-		need[free] += root.bytes
-		where[free] = root.root
+	if sha, err := os.ReadFile(r.begun()); err == nil && string(sha) == r.from.SHA256 {
+		return nil
 	}
-	for free, n := range need {
-		if n+spare > free {
-			return &NoRoomError{r.s.cfg().Name + ":" + where[free], n + spare, free}
-		}
+	there := newRoom(t)
+	for _, root := range r.roots {
+		there.add(ctx, root.root, root.send)
+	}
+	if err := there.lacks(r.s.cfg().Name); err != nil {
+		return err
 	}
 	state := r.s.f.opt.Dirs.State
-	if free, known := sync.Room(ctx, sync.Local{}, filepath.ToSlash(state)); known && r.out.Plan.Bytes+spare > free {
-		return &NoRoomError{"this computer (" + state + ", where the snapshot is unpacked on its way)", r.out.Plan.Bytes + spare, free}
+	if free, known := sync.Room(ctx, sync.Local{}, filepath.ToSlash(state)); known && r.out.Plan.Bytes+spareRoom > free {
+		return &NoRoomError{"this computer (" + state + ", where the snapshot is unpacked on its way)", r.out.Plan.Bytes + spareRoom, free}
 	}
 	return nil
 }
@@ -269,12 +258,18 @@ func (r *restorer) prove(ctx context.Context, t sync.Transport) error {
 		}
 	}
 	r.out.Proven = proven
-	slices.SortFunc(r.out.Trash, func(a, b string) int { return len(a) - len(b) })
+	slices.SortFunc(r.out.Trash, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
 	r.out.Trash = slices.Compact(r.out.Trash)
-	return nil
+	if len(r.out.Failed) > 0 {
+		return nil
+	}
+	return os.RemoveAll(r.begun())
 }
 
 // staged is where a snapshot is unpacked on its way: emptied before and after.
 func (r *restorer) staged() string {
 	return filepath.Join(r.s.f.opt.Dirs.State, "restoring", r.s.uid)
 }
+
+// begun holds the SHA-256 of the archive while its restore is not finished.
+func (r *restorer) begun() string { return r.staged() + ".begun" }

@@ -87,11 +87,12 @@ func exitCode(err error) int {
 		deletes *sync.RefusedError
 		inside  *provider.NotInsideError
 		taken   *session.OccupiedError
+		full    *session.NoRoomError
 		changed *remote.HostKeyChangedError
 		unknown *remote.HostKeyUnknownError
 	)
 	switch {
-	case errors.As(err, &no), errors.As(err, &deletes), errors.As(err, &changed), errors.As(err, &unknown), errors.As(err, &inside), errors.As(err, &taken),
+	case errors.As(err, &no), errors.As(err, &deletes), errors.As(err, &changed), errors.As(err, &unknown), errors.As(err, &inside), errors.As(err, &taken), errors.As(err, &full),
 		errors.Is(err, session.ErrAtOnce), errors.Is(err, remote.ErrNobodyToAsk), errors.Is(err, remote.ErrDeclined), errors.Is(err, session.ErrReleasing):
 		return refused
 	case errors.As(err, &bad), errors.As(err, &cfg), errors.Is(err, session.ErrUnknownInstance),
