@@ -110,20 +110,45 @@ func releaseAt(t *testing.T, cloud cloudtest.Maker, seed uint64, sum *tally) {
 	if r.IntN(8) == 0 {
 		s.Boxes[id].State = "gone" // by the person, in the provider's console
 	}
-	rate, deadly := []float64{0, 0.02, 0.1, 0.3}[r.IntN(4)], []float64{0, 0.01, 0.04}[r.IntN(3)]
-	s.Next = func(*http.Request) cloudtest.Fault {
-		sum.requests++
+	if w.deps.Provider.Can().Snapshot && r.IntN(3) == 0 {
+		o.first = []Decision{{Kind: DecideSnapshot, Snapshot: ProviderSnapshot}}
+	}
+	roll := func() cloudtest.Fault { return cloudtest.Fault(1 + r.IntN(int(cloudtest.LastFault)-1)) }
+	usual := roll() // most of what goes wrong in one release goes wrong alike
+	rate, deadly := []float64{0, 0.05, 0.15, 0.4}[r.IntN(4)], []float64{0, 0.01, 0.04}[r.IntN(3)]
+	fault := func(acts bool) cloudtest.Fault {
+		rate := rate
+		if acts {
+			rate *= 2
+		}
 		switch p := r.Float64(); {
-		case o.j.dead:
-			o.fail("a request after a line that the journal did not take")
 		case p < rate:
 			sum.faults++
-			return cloudtest.Fault(1 + r.IntN(int(cloudtest.LastFault)-1))
+			if r.IntN(2) == 0 {
+				return usual
+			}
+			return roll()
 		case p < rate+deadly:
 			sum.deaths++
 			return []cloudtest.Fault{cloudtest.Killed, cloudtest.KilledAfter}[r.IntN(2)]
 		}
 		return cloudtest.Fine
+	}
+	s.Next = func(q *http.Request) cloudtest.Fault {
+		sum.requests++
+		if o.j.dead {
+			o.fail("a request after a line that the journal did not take")
+		}
+		line := s.Requests[len(s.Requests)-1]
+		acts := s.Acts(q)
+		f := fault(acts)
+		if acts && f != cloudtest.Limited && f != cloudtest.Killed {
+			if o.acted[line] {
+				o.fail("sent twice: %s", line)
+			}
+			o.acted[line] = true
+		}
+		return f
 	}
 	lives := 0
 	v := o.wander(t, r, goal, func() {

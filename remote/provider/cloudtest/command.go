@@ -1,7 +1,7 @@
 package cloudtest
 
 // The service behind a person's own lines: each line is run by a real shell and says
-// what the stand-in has it say. There is no request to look at: Next is given nil.
+// what the stand-in has it say. Its request is told as one of HTTP's would be.
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,7 +32,8 @@ const (
 // person's own word, so Missing is a failure here.
 func Command(t testing.TB) *Dialect {
 	needtest.Program(t, "sh")
-	return &Dialect{Kind: "command", IDs: [3]string{"i-1 $(touch hacked)", "i-2", "i-3"}, make: func(s *StandIn) provider.Provider {
+	d := &Dialect{Kind: "command", IDs: [3]string{"i-1 $(touch hacked)", "i-2", "i-3"}, Acts: func(r *http.Request) bool { return r.Method != http.MethodGet }}
+	d.make = func(s *StandIn) provider.Provider {
 		dir := s.t.TempDir()
 		line := func(what string) string {
 			return fmt.Sprintf(`cd %s && printf '%%s' "%s $RENTOP_ID" >asked && cat said && exit "$(cat code)"`, remote.Quote(dir), what)
@@ -43,7 +45,8 @@ func Command(t testing.TB) *Dialect {
 			s.t.Fatal(err)
 		}
 		return &lines{s: s, p: p, dir: dir}
-	}}
+	}
+	return d
 }
 
 // lines is the adapter with the stand-in behind each of its lines.
@@ -109,7 +112,11 @@ func (s *StandIn) said(what, id, name string) (f Fault, text string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Requests = append(s.Requests, what+" "+id+" "+name)
-	switch f = s.roll(nil); f {
+	method := http.MethodPost
+	if what == "status" || what == "leftovers" {
+		method = http.MethodGet
+	}
+	switch f = s.roll(&http.Request{Method: method, URL: &url.URL{Path: "/" + what}}); f {
 	case Killed:
 		return f, "", 0
 	case Failed, Missing, Limited, Page:
