@@ -144,8 +144,12 @@ func (s *Session) restore(ctx context.Context, spec RestoreSpec, confirm func(Re
 		out.Env, out.EnvErr = s.compareEnv(ctx, r.from) // as it is now
 	}
 	if len(out.Failed) > 0 {
-		return out, fmt.Errorf("%d files are not there as the snapshot has them, the first is %s: %w. Mend that and run it again: only what is missing is sent",
-			len(out.Failed), remote.Short(out.Failed[0].Path, 120), out.Failed[0].Err)
+		count := "one file is"
+		if n := len(out.Failed); n > 1 {
+			count = fmt.Sprintf("%d files are", n)
+		}
+		return out, fmt.Errorf("%s not as the snapshot has it, the first is %s: %w. Mend that and run it again: only what is missing is sent",
+			count, remote.Short(out.Failed[0].Path, 120), out.Failed[0].Err)
 	}
 	return out, nil
 }

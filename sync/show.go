@@ -119,7 +119,10 @@ func (p Progress) String() string {
 	if p.FilesAll == 0 && p.BytesAll == 0 && (p.Stage == "scan" || p.Stage == "plan") {
 		return fmt.Sprintf("%s: %d seen", p.Stage, p.Files) // how many there are is not known yet
 	}
-	s := fmt.Sprintf("%s %d/%d files, %s of %s", p.Stage, p.Files, p.FilesAll, Size(p.Bytes), Size(p.BytesAll))
+	s := fmt.Sprintf("%s %d/%d files", p.Stage, p.Files, p.FilesAll)
+	if p.Bytes > 0 || p.BytesAll > 0 { // some stages only count
+		s += fmt.Sprintf(", %s of %s", Size(p.Bytes), Size(p.BytesAll))
+	}
 	if p.Growing {
 		s += " so far"
 	}

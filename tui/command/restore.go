@@ -235,7 +235,7 @@ func (a *app) printEnv(name string, r environment.Report, done *session.Installe
 		fmt.Fprintf(a.Out, "differs: %s was %s, is %s\n", d.What, remote.Short(d.Was, 200), remote.Short(is, 200))
 	}
 	if r.Equal() {
-		fmt.Fprintf(a.Out, "%s: its environment has all that the snapshot's had\n", name)
+		fmt.Fprintf(a.Out, "%s: nothing is missing in its environment\n", name)
 		return
 	}
 	for _, s := range r.Steps {
