@@ -94,7 +94,7 @@ var ErrAlreadyMoved = errors.New("it was moved already")
 // Move carries work from one instance to another and starts its job there. confirm
 // sees the plan before anything is changed. It may be run again after any end.
 func (f *Fleet) Move(ctx context.Context, spec MoveSpec, confirm func(MovePlan) error, stage func(MoveStage), report func(sync.Progress)) (Moved, error) {
-	m := &mover{f: f, spec: spec, a: spec.From, b: spec.To, stage: stage, report: report}
+	m := &mover{f: f, spec: spec, a: spec.From, b: spec.To, stage: stage, report: report, sent: map[string][]version{}}
 	err := m.begin(ctx, confirm)
 	if err != nil {
 		err = fmt.Errorf("move %s to %s: %w", spec.From.Name(), spec.To.Name(), err)
@@ -113,6 +113,7 @@ type mover struct {
 	log    moveLog
 	job    *tmux.Job // on From
 	files  []moveFile
+	sent   map[string][]version // by path on To: what was set out to be brought
 }
 
 func (m *mover) begin(ctx context.Context, confirm func(MovePlan) error) error {

@@ -112,6 +112,7 @@ func TestMoveGoesOn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f, a, b, job := trainee(t, dir)
+	put(t, a.Home, "p/notes", "of a")
 	for _, at := range []MoveStage{MoveCarries, MoveStops, MoveProves, MoveStarts} {
 		ctx, stop := context.WithCancel(t.Context())
 		spec := moveOf(t, f)
@@ -128,9 +129,16 @@ func TestMoveGoesOn(t *testing.T) {
 		f.Close()
 		f = reopen(t, dir, a)
 	}
+	// Somebody writes there meanwhile, by a clock that is years behind.
+	if err := os.Chtimes(put(t, b.Home, "p/notes", "of b"), time.Unix(1e9, 0), time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
 	spec := moveOf(t, f)
 	spec.Command = "sh train.sh --resume {checkpoint}"
 	got, err := f.Move(t.Context(), spec, nil, quietly, nil)
+	if len(got.Trash) != 1 || reads(t, got.Trash[0], "notes") != "of b" || reads(t, b.Home, "p/notes") != "of a" {
+		t.Errorf("what was written there meanwhile is lost; trash %q", got.Trash)
+	}
 	if err != nil || !got.Plan.Resumed || got.Job == nil || got.Checkpoint != filepath.Join(b.Home, "out/checkpoint-100") {
 		t.Fatalf("%v %+v", err, got)
 	}

@@ -67,7 +67,7 @@ func (m *mover) plan(ctx context.Context, away error) error {
 		p.Files += int64(o.New + o.Changed)
 		p.Bytes += plan.Bytes
 		p.Took = p.Took.and(o.Estimate)
-		differ, _, err := m.differing(ctx, plan, mp)
+		differ, _, _, err := m.differing(ctx, plan, mp)
 		if err != nil {
 			return err
 		}
@@ -229,9 +229,10 @@ func (m *mover) copySpec(mp MovePath) CopySpec {
 }
 
 // differing are the things on To that a plan would replace and that this move did not
-// bring. A file keeps its time when it is carried: what this move brought before is not
-// newer than what is to come, what somebody wrote there since is.
-func (m *mover) differing(ctx context.Context, plan *sync.Plan, mp MovePath) (taken []Occupied, things []sync.Entry, err error) {
+// bring: taken, and of them those that can be put aside. older are files of which that is
+// not known, since an earlier rentop carried: they are older than what comes, as what a
+// move brought is, for a file keeps its time. Clocks may be wrong.
+func (m *mover) differing(ctx context.Context, plan *sync.Plan, mp MovePath) (taken []Occupied, things, older []sync.Entry, err error) {
 	times := map[string]time.Time{}
 	var paths []string
 	why := map[string]string{}
@@ -248,16 +249,20 @@ func (m *mover) differing(ctx context.Context, plan *sync.Plan, mp MovePath) (ta
 		}
 	}
 	if len(paths) == 0 {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
 	t, err := m.b.openPlain(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer t.Close()
 	err = t.Stat(ctx, plan.Remote(), paths, func(now sync.Entry) error {
 		comes, same := times[now.Path]
-		if m.log.did[moveBegun] && same && now.Mode.IsRegular() && !now.ModTime.After(comes) {
+		if same && now.Mode.IsRegular() && m.brought(path.Join(plan.Remote(), now.Path), now) {
+			return nil
+		}
+		if m.out.Plan.Resumed && same && now.Mode.IsRegular() && !now.ModTime.After(comes) {
+			older = append(older, now)
 			return nil
 		}
 		taken = append(taken, Occupied{path.Join(plan.Remote(), now.Path), why[now.Path]})
@@ -267,7 +272,18 @@ func (m *mover) differing(ctx context.Context, plan *sync.Plan, mp MovePath) (ta
 		return nil
 	})
 	slices.SortFunc(taken, func(a, b Occupied) int { return strings.Compare(a.Path, b.Path) })
-	return taken, things, err
+	return taken, things, older, err
+}
+
+// version is what a file is told apart by from one of its name that came later.
+type version struct {
+	size int64
+	time time.Time
+}
+
+// brought says whether this rentop set out to bring a file just as it is there.
+func (m *mover) brought(full string, now sync.Entry) bool {
+	return slices.ContainsFunc(m.sent[full], func(v version) bool { return v.size == now.Size && tree.SameTime(v.time, now.ModTime) })
 }
 
 // carry copies all paths. What From's job goes on writing may fail, and is told.
@@ -310,15 +326,29 @@ func didNot(n int) string {
 	return fmt.Sprintf("%d files did", n)
 }
 
-// makeWay refuses what differs there, or moves it to the trash.
+// makeWay refuses what differs there, or moves it to the trash, and remembers what comes.
 func (m *mover) makeWay(ctx context.Context, plan *sync.Plan, mp MovePath) error {
-	taken, things, err := m.differing(ctx, plan, mp)
-	if err != nil || len(taken) == 0 {
+	taken, things, older, err := m.differing(ctx, plan, mp)
+	if err != nil {
 		return err
 	}
-	if !m.spec.Overwrite || len(things) < len(taken) { // a folder in the way is never removed
+	if len(taken) > 0 && (!m.spec.Overwrite || len(things) < len(taken)) { // a folder in the way is never removed
 		return &OccupiedError{m.b.cfg().Name, taken, false}
 	}
+	if things = append(things, older...); len(things) > 0 {
+		if err := m.aside(ctx, plan, things); err != nil {
+			return err
+		}
+	}
+	for _, e := range sent(plan) {
+		full := path.Join(plan.Remote(), e.Path)
+		m.sent[full] = append(m.sent[full], version{e.Size, e.ModTime})
+	}
+	return nil
+}
+
+// aside moves things to the trash there.
+func (m *mover) aside(ctx context.Context, plan *sync.Plan, things []sync.Entry) error {
 	t, err := m.b.openPlain(ctx)
 	if err != nil {
 		return err

@@ -211,7 +211,7 @@ func (a *app) printMovePlan(spec session.MoveSpec, p session.MovePlan) {
 		fmt.Fprintf(a.Out, "not carried: %s\n", remote.Clean(n))
 	}
 	if len(p.Differ) > 0 {
-		fmt.Fprintf(a.Out, "%s that differ there go to the trash there\n", someFiles(len(p.Differ)))
+		fmt.Fprintf(a.Out, "in the way, and going to the trash there: %s\n", someFiles(len(p.Differ)))
 	}
 	took, traffic := "?", orUnknown(p.Took.Traffic)
 	if p.Took.Took != nil {
