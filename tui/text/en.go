@@ -41,7 +41,7 @@ func english() map[string]string {
 		"port.row":                "http://%s is its port %d",
 		"act.snapshot":            "snapshot",
 		"act.snapshot.help":       "Keep what is on the instance as an archive here",
-		"snapshot.begun":          "%s: a portable snapshot is taken",
+		"snapshot.begun":          "%s: taking a portable snapshot",
 		"snapshot.kept":           "%s: %d files are kept here, %s, read back: %s",
 		"act.start":               "start",
 		"act.start.help":          "Ask the provider to start this stopped instance",
