@@ -33,7 +33,7 @@ func TestConforms(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	for _, cloud := range cloudtest.Clouds() {
+	for _, cloud := range cloudtest.Providers() {
 		t.Run(cloud.Kind, func(t *testing.T) {
 			t.Parallel()
 			chaos(t, cloud.Make(t))

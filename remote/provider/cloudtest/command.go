@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,7 @@ const (
 // Command is the provider "command". That a line says an instance is gone is the
 // person's own word, so Missing is a failure here.
 func Command(t testing.TB) *Dialect {
+	needtest.That(t, runtime.GOOS != "windows", "a system whose lines sh runs")
 	needtest.Program(t, "sh")
 	d := &Dialect{Kind: "command", IDs: [3]string{"i-1 $(touch hacked)", "i-2", "i-3"}, Acts: func(r *http.Request) bool { return r.Method != http.MethodGet }}
 	d.make = func(s *StandIn) provider.Provider {
@@ -154,6 +156,11 @@ func (s *StandIn) line(what, id, name string) (text string, code int) {
 		}
 		return asJSON(list), 0
 	case what == "snapshot":
+		for _, im := range s.Images {
+			if im.Name == name && im.Box == id { // done before, by the contract of lines
+				return asJSON(map[string]any{"id": im.ID}), 0
+			}
+		}
 		im := &Image{fmt.Sprintf("snap-%d", len(s.Images)+1), name, id}
 		if !s.drop {
 			s.Images[im.ID] = im
