@@ -120,9 +120,9 @@ func (m *mover) begin(ctx context.Context, confirm func(MovePlan) error) error {
 	if m.a == m.b {
 		return errors.New("both are one instance")
 	}
-	held, err := lock.Try(filepath.Join(m.f.opt.Dirs.State, "locks", "move-"+m.a.uid))
+	held, err := m.f.alone("move-"+m.a.uid, "a move of it")
 	if err != nil {
-		return fmt.Errorf("another rentop moves it: %w", err)
+		return err
 	}
 	defer held.Unlock()
 	defer m.f.work()()
@@ -164,6 +164,18 @@ func (m *mover) begin(ctx context.Context, confirm func(MovePlan) error) error {
 		}
 	}
 	return m.run(ctx, away)
+}
+
+// alone takes the lock name while what is done; another rentop that does it refuses.
+func (f *Fleet) alone(name, what string) (*lock.Lock, error) {
+	held, err := lock.Try(filepath.Join(f.opt.Dirs.State, "locks", name))
+	if errors.Is(err, lock.ErrHeld) {
+		return nil, fmt.Errorf("%w: %s is under way; run this again when that has ended", err, what)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep other rentops from it: %w", err)
+	}
+	return held, nil
 }
 
 // run is the move itself. What the journal has as done, and cannot be undone, is not

@@ -13,7 +13,7 @@ import (
 // planSaved looks for what there is of From.
 func (m *mover) planSaved(ctx context.Context, away error) error {
 	if len(m.spec.Paths) > 0 {
-		return fmt.Errorf("--path chooses among the files of an instance that can be reached, and %w; without it, or with rentop restore, its snapshot is taken", away)
+		return fmt.Errorf("%w. --path chooses among the files there; without it its newest snapshot is taken", away)
 	}
 	list, err := m.f.Snapshots(ctx, m.a.Name())
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"rentop/remote"
 	"rentop/session/environment"
-	"rentop/session/lock"
 	"rentop/session/release"
 	"rentop/sync"
 )
@@ -101,9 +100,9 @@ func (s *Session) restore(ctx context.Context, spec RestoreSpec, confirm func(Re
 	if snap.Portable == nil {
 		return out, fmt.Errorf("%w (%s)", ErrMadeThere, remote.Short(snap.ID, 120))
 	}
-	held, err := lock.Try(filepath.Join(s.f.opt.Dirs.State, "locks", "restore-"+s.uid))
+	held, err := s.f.alone("restore-"+s.uid, "a restore there")
 	if err != nil {
-		return out, fmt.Errorf("another rentop restores something there: %w", err)
+		return out, err
 	}
 	defer held.Unlock()
 	defer s.f.work()()

@@ -220,6 +220,9 @@ func (a *app) printMovePlan(spec session.MoveSpec, p session.MovePlan) {
 	fmt.Fprintf(a.Out, "to bring: %s, %s; time %s; traffic %s\n", someFiles(int(p.Files)), sync.Size(p.Bytes), took, traffic)
 	if j := p.Job; j != nil {
 		fmt.Fprintf(a.Out, "job %s (%s): %s\n", j.ID, j.State, remote.Short(j.Command, 200))
+		if p.Saved != nil {
+			fmt.Fprintf(a.Out, "whether it still runs on %s cannot be asked: it may come to run on both\n", spec.From.Name())
+		}
 	} else {
 		fmt.Fprintln(a.Out, "no job: files only")
 	}
