@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"rentop/remote/gpu"
@@ -153,24 +152,16 @@ func (l *look) throttle(words []string) string {
 	return l.S(phrase.List(list...))
 }
 
-// problemWords are those of a closed list, and which card behind them.
-func problemWords(what string) phrase.Text {
-	words, card, is := strings.Cut(what, " (GPU ")
-	if is {
-		return phrase.Word("problem.", words).Then(phrase.Plain(" (GPU " + card))
-	}
-	return phrase.Word("problem.", what)
-}
-
 // gpuRows adds the cards.
 func (p *page) gpuRows(l *look, s *session.View, w int) {
 	if s.Sample == nil {
 		return
 	}
 	if pr := s.Sample.Problem; pr != nil {
-		p.text(w, 0, l.th.Bad, l.gl.Alert+" "+l.S(problemWords(pr.What)))
-		if pr.Cure != "" {
-			p.text(w, 2, l.th.Text, l.gl.Arrow+" "+l.S(phrase.Word("cure.", pr.Cure)))
+		what, cure := session.ProblemText(pr)
+		p.text(w, 0, l.th.Bad, l.gl.Alert+" "+l.S(what))
+		if len(cure) > 0 {
+			p.text(w, 2, l.th.Text, l.gl.Arrow+" "+l.S(cure))
 		}
 	}
 	if len(s.Sample.GPUs) == 0 {
