@@ -37,6 +37,16 @@ type openPort struct {
 	ended  chan struct{}
 }
 
+// find is the one of a port there, nil where there is none; it needs mu.
+func (p *ports) find(there int) *openPort {
+	for _, o := range p.list {
+		if o.There == there {
+			return o
+		}
+	}
+	return nil
+}
+
 // errPort is wrapped where a port is none.
 var errPort = errors.New("write a port of the instance, as 8888, or 9000:8888 for its port 8888 at 9000 here")
 
@@ -69,11 +79,9 @@ func (s *Session) OpenPort(ctx context.Context, which string) (Port, error) {
 		return Port{}, err
 	}
 	s.ports.mu.Lock()
-	for _, p := range s.ports.list {
-		if p.There == there {
-			defer s.ports.mu.Unlock()
-			return p.Port, nil
-		}
+	if is := s.ports.find(there); is != nil {
+		defer s.ports.mu.Unlock()
+		return is.Port, nil
 	}
 	s.ports.mu.Unlock()
 	conn, _, err := s.connected(ctx)
@@ -98,6 +106,11 @@ func (s *Session) OpenPort(ctx context.Context, which string) (Port, error) {
 		select {
 		case at := <-listens:
 			s.ports.mu.Lock()
+			if is := s.ports.find(there); is != nil { // asked for twice at once
+				defer s.ports.mu.Unlock()
+				cancel()
+				return is.Port, nil
+			}
 			p.Here = at
 			s.ports.list = append(s.ports.list, p)
 			s.ports.mu.Unlock()
