@@ -4,7 +4,9 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -154,6 +156,16 @@ type object struct {
 	etag     string
 	sum      string // SHA-256 as S3 writes it: base64, of parts with -N behind; "" where it tells none
 	modified time.Time
+	mtime    time.Time // of the file that was saved; zero where it was not kept
+}
+
+// whole is the SHA-256 of all of it, hex; "" where the storage tells none, or of parts.
+func (o object) whole() string {
+	b, err := base64.StdEncoding.DecodeString(o.sum)
+	if err != nil || len(b) != sha256.Size {
+		return ""
+	}
+	return hex.EncodeToString(b)
 }
 
 // version names exactly this content as the storage sees it.
@@ -167,7 +179,7 @@ func (c *Client) head(ctx context.Context, rel string) (object, error) {
 	if err != nil {
 		return object{}, c.told(err)
 	}
-	return object{size: info.Size, etag: info.ETag, sum: info.ChecksumSHA256, modified: info.LastModified}, nil
+	return object{size: info.Size, etag: info.ETag, sum: info.ChecksumSHA256, modified: info.LastModified, mtime: parseMtime(info.UserMetadata["Mtime"])}, nil
 }
 
 // Listed is an object below the prefix.
@@ -366,6 +378,20 @@ const mtimeHeader = "X-Amz-Meta-Mtime"
 
 func mtime(t time.Time) string {
 	return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond())
+}
+
+// parseMtime reads what mtime wrote; zero where it did not.
+func parseMtime(text string) time.Time {
+	sec, frac, _ := strings.Cut(text, ".")
+	s, err := strconv.ParseInt(sec, 10, 64)
+	if err != nil || s <= 0 {
+		return time.Time{}
+	}
+	n, err := strconv.ParseInt((frac + "000000000")[:9], 10, 64)
+	if err != nil || n < 0 {
+		n = 0
+	}
+	return time.Unix(s, n)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

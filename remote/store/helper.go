@@ -16,7 +16,7 @@ import (
 // askHelper has one job done. Where ctx ends first the link is closed: nothing else
 // ends the wait.
 func askHelper(ctx context.Context, l link.Link, j job) (answer, error) {
-	want := hand.Job{URL: j.to.url, Headers: j.to.headers, At: j.at, N: j.n}
+	want := hand.Job{URL: j.to.url, Headers: j.to.headers, At: j.at, N: j.n, Take: j.take}
 	if j.file != nil {
 		want.Path, want.Size = []byte(j.file.Path), j.file.Size
 	}
@@ -43,7 +43,7 @@ func askHelper(ctx context.Context, l link.Link, j job) (answer, error) {
 	case a.changed:
 	case a.broke != "" || a.status == 0:
 		a.curl, a.status = 56, 0
-	case j.file == nil && a.status != 200:
+	case j.take && a.status != 200, j.file == nil && a.status != 200:
 		a.curl, a.broke = 22, fmt.Sprintf("it answered %d", a.status)
 	case j.file == nil:
 		if a.sum, err = hex.DecodeString(got.SHA256); err != nil {

@@ -16,11 +16,12 @@ import (
 	"rentop/remote/agent/link"
 )
 
-// job is one request: to put n bytes of a file from at on, or, without a file, to
-// get an object and hash it.
+// job is one request: to put n bytes of a file from at on, to take an object into a
+// file, or, without a file, to get it and hash it.
 type job struct {
 	to   signed
 	file *File
+	take bool
 	at   int64
 	n    int64
 }
@@ -56,6 +57,18 @@ header = \"$h\""
     continue
   fi
   name "$enc"
+  if [ "$verb" = take ]; then
+    have=$(stat -L -c %s -- "$f" 2>/dev/null) || have=0
+    if [ "$have" -gt "$size" ]; then rm -f -- "$f"; have=0; fi
+    rc=0
+    if [ "$size" = 0 ]; then : >"$f" || rc=23
+    elif [ "$have" -lt "$size" ]; then
+      printf '%s\n' "$conf" | curl -q -g -sS -f --connect-timeout 20 --speed-limit 1 --speed-time 60 --max-filesize "$size" -C - -o "$f" -K - 2>/dev/null
+      rc=$?
+    fi
+    printf '%s took %s\n' "$n" "$rc"
+    continue
+  fi
   if [ "$(stat -L -c %s -- "$f" 2>/dev/null)" != "$size" ]; then printf '%s changed\n' "$n"; continue; fi
   out=$(dd if="$f" bs=1048576 skip="$skip" count="$count" 2>/dev/null | head -c "$len" | {
     printf '%s\nheader = "Transfer-Encoding:"\nheader = "Content-Length: %s"\nheader = "Expect:"\n' "$conf" "$len" |
@@ -93,7 +106,26 @@ while True:
             say(n,"changed"); continue
         u=urllib.parse.urlsplit(url)
         c=(http.client.HTTPSConnection if u.scheme=="https" else http.client.HTTPConnection)(u.netloc,timeout=60)
-        if verb=="get":
+        if verb=="take":
+            have=os.path.getsize(f) if os.path.exists(f) else 0
+            if have>int(size): os.remove(f); have=0
+            try: h=open(f,"ab")
+            except OSError: say(n,"took","23"); continue
+            code="0"
+            with h:
+                if have<int(size):
+                    head["Range"]="bytes=%d-"%have
+                    c.request("GET",u.path+"?"+u.query,headers=head); r=c.getresponse()
+                    if r.status==200: h.truncate(0)
+                    elif r.status!=206: code="22"
+                    while code=="0":
+                        b=r.read(1<<20)
+                        if not b: break
+                        try: h.write(b)
+                        except OSError: code="23"
+                        if h.tell()>int(size): code="63"
+            say(n,"took",code)
+        elif verb=="get":
             c.request("GET",u.path+"?"+u.query,headers=head); r=c.getresponse(); s=hashlib.sha256()
             while True:
                 b=r.read(1<<20)
@@ -108,6 +140,7 @@ while True:
         c.close()
     except Exception as e:
         if verb=="get": say(n,"got","0"*64,"56")
+        elif verb=="take": say(n,"took","56")
         else: say(n,"put",re.sub(r"[\r\n]"," ",str(e)[:300]),"000","56")
 '
 `
@@ -318,9 +351,12 @@ func (w *worker) do(ctx context.Context, j job) (answer, error) {
 // record is a job as the scripts read it.
 func (j job) record(id string) string {
 	var b strings.Builder
-	if j.file == nil {
+	switch {
+	case j.take:
+		fmt.Fprintf(&b, "take %s %d 0 0 0 %d %s\n", id, j.file.Size, len(j.to.headers), octal(j.file.Path))
+	case j.file == nil:
 		fmt.Fprintf(&b, "get %s 0 0 0 0 %d -\n", id, len(j.to.headers))
-	} else {
+	default:
 		fmt.Fprintf(&b, "put %s %d %d %d %d %d %s\n", id, j.file.Size, j.at/mebibyte, (j.n+mebibyte-1)/mebibyte, j.n, len(j.to.headers), octal(j.file.Path))
 	}
 	b.WriteString(j.to.url + "\n")
@@ -336,6 +372,15 @@ func parseAnswer(s string) (answer, error) {
 	switch verb {
 	case "changed":
 		return answer{changed: true}, nil
+	case "took":
+		code, err := strconv.Atoi(rest)
+		if err != nil || code < 0 {
+			return answer{}, misread(s)
+		}
+		if code != 0 {
+			return answer{curl: code, broke: fmt.Sprintf("curl %d", code)}, nil
+		}
+		return answer{status: 200}, nil
 	case "got":
 		w := strings.Fields(rest)
 		if len(w) != 2 {

@@ -23,14 +23,15 @@ import (
 // Message is the kind of both sides' messages: a Job there, an Answer back.
 const Message byte = 1
 
-// Job is one signed request: to put N bytes of a file from At on, or, without a path,
-// to get an object and hash it.
+// Job is one signed request: to put N bytes of a file from At on, to take an object
+// into a file, or, without a path, to get it and hash it.
 type Job struct {
 	URL     string
 	Headers []string // "name: value"
 	Path    []byte   // as the instance has it, in whatever bytes
 	Size    int64    // that the file must have
 	At, N   int64
+	Take    bool `json:",omitempty"`
 }
 
 // Answer is what came of a job.
@@ -80,6 +81,9 @@ func Serve(ctx context.Context, l link.Link) error {
 }
 
 func do(ctx context.Context, c *http.Client, j Job) (a Answer) {
+	if j.Take {
+		return take(ctx, c, j)
+	}
 	method, body := http.MethodGet, io.Reader(nil)
 	if len(j.Path) > 0 {
 		f, err := os.Open(string(j.Path))
@@ -106,11 +110,7 @@ func do(ctx context.Context, c *http.Client, j Job) (a Answer) {
 	}
 	resp, err := c.Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) {
-			err = u.Err
-		}
-		return Answer{Broke: err.Error()}
+		return Answer{Broke: unwrapped(err).Error()}
 	}
 	defer resp.Body.Close()
 	a.Status = resp.StatusCode
@@ -128,4 +128,66 @@ func do(ctx context.Context, c *http.Client, j Job) (a Answer) {
 	}
 	a.Body = string(text)
 	return a
+}
+
+// unwrapped is an error of a request without its URL.
+func unwrapped(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// take gets an object of Size bytes into a file, from where that ends on.
+func take(ctx context.Context, c *http.Client, j Job) Answer {
+	f, err := os.OpenFile(string(j.Path), os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return Answer{Broke: err.Error()}
+	}
+	a := Answer{Status: http.StatusOK}
+	if err := takeInto(ctx, c, j, f, &a); err != nil {
+		a.Broke = err.Error()
+	}
+	if err := f.Close(); err != nil && a.Broke == "" {
+		a.Broke = err.Error()
+	}
+	return a
+}
+
+func takeInto(ctx context.Context, c *http.Client, j Job, f *os.File, a *Answer) error {
+	have, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if have > j.Size {
+		if have, err = 0, f.Truncate(0); err != nil {
+			return err
+		}
+	}
+	if have == j.Size {
+		return nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, j.URL, nil)
+	if err != nil {
+		return errors.New("the request could not be made")
+	}
+	req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+	resp, err := c.Do(req)
+	if err != nil {
+		return unwrapped(err)
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+		if have, err = 0, f.Truncate(0); err != nil {
+			return err
+		}
+	case http.StatusPartialContent:
+	default:
+		a.Status = resp.StatusCode
+		return nil
+	}
+	_, err = io.Copy(io.NewOffsetWriter(f, have), io.LimitReader(resp.Body, j.Size-have))
+	return err
 }
