@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rentop/remote"
-	"rentop/sync/tree"
 )
 
 // Stored is an object, as it was saved.
@@ -42,7 +41,7 @@ func (c *Client) Stored(ctx context.Context) ([]Stored, error) {
 	}
 	var out []Stored
 	err = c.List(ctx, "", func(o Listed) error {
-		if o.Rel != ManifestName && checkName(o.Rel) == nil && tree.CheckPath(o.Rel) == nil { // a folder's mark is none
+		if checkName(o.Rel) == nil { // a folder's mark is none
 			out = append(out, Stored{Rel: o.Rel, Size: o.Size, ModTime: o.Modified, SHA256: known[o.Rel]})
 		}
 		return nil
@@ -122,10 +121,11 @@ func (c *Client) Fetch(ctx context.Context, r remote.Runner, list []Wanted, got 
 	return nil
 }
 
-// partOf is where an object lies on its way; another content has another.
+// partOf is where an object lies on its way; another content has another. Listings of
+// ours leave such names out.
 func partOf(w Wanted) string {
 	sum := sha256.Sum256([]byte(w.Rel + "\x00" + w.version))
-	return path.Join(path.Dir(w.Path), ".s3"+tree.PartInfix+hex.EncodeToString(sum[:12]))
+	return path.Join(path.Dir(w.Path), ".s3.rentop-part-"+hex.EncodeToString(sum[:12]))
 }
 
 // take has the instance get one object.
