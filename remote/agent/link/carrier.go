@@ -111,8 +111,10 @@ func (l *Carrier) Add(rwc io.ReadWriteCloser) error {
 
 // Send implements Link.
 func (l *Carrier) Send(kind byte, parts ...[]byte) error {
-	l.meter.wake()
-	return l.out.put(kind, parts)
+	l.meter.wake() // what is large is measured while it is queued
+	err := l.out.put(kind, parts)
+	l.meter.wake() // it may have looked before there was anything, and dozed off again
+	return err
 }
 
 // Recv implements Link.

@@ -586,6 +586,53 @@ func TestGrow(t *testing.T) {
 	}
 }
 
+// TestArrivesInTheEnd: after a burst the other side tells of all of it, also where the last
+// pings overtook what was queued: a sender that waits for room lives by it.
+func TestArrivesInTheEnd(t *testing.T) {
+	t.Parallel()
+	x, y := longWay(20 * time.Millisecond)
+	stalls := &stallsFirst{ReadWriteCloser: x}
+	a, b := New(stalls, Options{}), New(y, Options{})
+	defer a.fail(ErrClosed)
+	defer b.fail(ErrClosed)
+	go func() {
+		for {
+			if _, err := b.Recv(); err != nil {
+				return
+			}
+		}
+	}()
+	time.Sleep(200 * time.Millisecond) // the round trip is known
+	for range 2 {
+		stalls.next.Store(true)
+		if err := a.Send(1, make([]byte, 512<<10)); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			s := a.Stats()
+			if s.Queued == 0 && s.Sent-s.Arrived < little {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("the other side told of %d of %d bytes", s.Arrived, s.Sent)
+			}
+		}
+	}
+}
+
+// stallsFirst takes its time over one write: what follows waits in the queue, and leaves at once.
+type stallsFirst struct {
+	io.ReadWriteCloser
+	next atomic.Bool
+}
+
+func (s *stallsFirst) Write(p []byte) (int, error) {
+	if len(p) > 1000 && s.next.Swap(false) {
+		time.Sleep(500 * time.Millisecond)
+	}
+	return s.ReadWriteCloser.Write(p)
+}
+
 // TestNothingOutlives: a closed link leaves no goroutine.
 func TestNothingOutlives(t *testing.T) {
 	before := runtime.NumGoroutine()

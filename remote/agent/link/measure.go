@@ -127,7 +127,7 @@ func (l *Carrier) measure() {
 		case <-t.C:
 		}
 		now := l.moved()
-		if now-moved < little && l.meter.known() { // nothing to measure: no more pings
+		if now-moved < little && l.meter.known() && l.told() { // nothing to measure: no more pings
 			if !l.meter.settled() {
 				t.Reset(longest)
 				continue
@@ -151,6 +151,14 @@ func (l *Carrier) moved() int64 {
 	l.out.mu.Lock()
 	defer l.out.mu.Unlock()
 	return l.out.sent + int64(l.out.bytes) + l.received.Load()
+}
+
+// told tells whether the other side has said of all that was sent that it came, or of
+// nearly all. A ping overtakes what is queued: the last may be answered before that has come,
+// and who waits for room would wait for ever.
+func (l *Carrier) told() bool {
+	s := l.Stats()
+	return s.Sent+int64(s.Queued)-s.Arrived < little
 }
 
 // known tells whether the round trip is.
