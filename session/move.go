@@ -29,6 +29,7 @@ type MoveSpec struct {
 	StopJob   bool     // end it on From, once its files are proven on To
 	Keep      bool     // let it run on there
 	Overwrite bool     // what differs on To goes to the trash there
+	Skip      bool     // where From is gone: what differs on To stays as it is
 	Install   bool     // run pip's and conda's commands on To first
 	Anew      bool     // give an unfinished move up, and begin anew
 }
@@ -39,13 +40,21 @@ type MovePlan struct {
 	Job     *tmux.Job
 	Paths   []MovePath
 	Missing []string  // of the usual paths: not on From
-	Saved   *Snapshot // From cannot be reached: what was saved of it is taken
-	Files   int64     // to bring
+	Away    bool      // From cannot be reached: what was saved of it is taken
+	Saved   *Snapshot // of it, where there is one
+	Sources []SavedSource
+	Files   int64 // to bring
 	Bytes   int64
 	Took    Estimate
-	Differ  []Occupied         // on To; they are replaced only with Overwrite
-	Env     environment.Report // what To lacks
-	EnvErr  error
+	Differ  []Occupied // on To; they are replaced only with Overwrite
+	// Of an instance that is gone: files that this move saw there (Seen of them), and that
+	// are on To in an older version, or nowhere. Paths are those on To.
+	Seen      int
+	Older     []string
+	Lost      []string
+	LostBytes int64
+	Env       environment.Report // what To lacks
+	EnvErr    error
 }
 
 // MovePath is a folder or file with its place on the other instance, both absolute.
@@ -114,6 +123,10 @@ type mover struct {
 	job    *tmux.Job // on From
 	files  []moveFile
 	sent   map[string][]version // by path on To: what was set out to be brought
+	// Where From is gone:
+	kept  []*keeping
+	seen  map[string]seenFile // by path on To
+	lacks map[string]bool     // of them: not there as they were
 }
 
 func (m *mover) begin(ctx context.Context, confirm func(MovePlan) error) error {
@@ -156,6 +169,9 @@ func (m *mover) begin(ctx context.Context, confirm func(MovePlan) error) error {
 	}
 	if !m.log.under {
 		m.log.data = moveData{Run: jobID("move"), To: m.b.uid, ToName: m.b.Name(), Paths: m.out.Plan.Paths, Saved: away != nil}
+		if away == nil { // the plan looked at these
+			m.log.data.Mine = placesOf(m.out.Plan.Paths)
+		}
 		if m.job != nil {
 			m.log.data.Job, m.log.data.NewJob = m.job.ID, jobID(m.job.Name)
 		}
@@ -194,7 +210,11 @@ func (m *mover) run(ctx context.Context, away error) error {
 			return err
 		}
 	}
-	return m.note(ctx, moveDone)
+	if err := m.note(ctx, moveDone); err != nil {
+		return err
+	}
+	m.dropSeen()
+	return nil
 }
 
 // carryAll brings the files; where the job is to end on From, twice: as it runs, and
@@ -203,8 +223,11 @@ func (m *mover) carryAll(ctx context.Context, away error) error {
 	if away != nil {
 		return m.carrySaved(ctx)
 	}
-	if err := m.carry(ctx); err != nil {
+	if err := m.ownCarried(ctx); err != nil {
 		return err
+	}
+	if err := m.carry(ctx); err != nil {
+		return m.gone(ctx, err)
 	}
 	if m.job != nil && running(*m.job) && m.spec.StopJob {
 		m.stage(MoveStops)
@@ -228,6 +251,23 @@ func (m *mover) carryAll(ctx context.Context, away error) error {
 		return err
 	}
 	return m.note(ctx, moveProven)
+}
+
+// gone adds to an error what helps where the instance went away under a move.
+func (m *mover) gone(ctx context.Context, err error) error {
+	var away unreachable
+	if ctx.Err() != nil || !errors.As(err, &away) && !errors.Is(err, remote.ErrCut) {
+		return err
+	}
+	return fmt.Errorf("%w. Run it again: if %s is gone for good, it goes on from what was carried and from what was saved", err, m.a.Name())
+}
+
+func placesOf(paths []MovePath) []string {
+	out := make([]string, len(paths))
+	for i, mp := range paths {
+		out[i] = mp.To
+	}
+	return out
 }
 
 func running(j tmux.Job) bool { return j.State == tmux.Running || j.State == tmux.Starting }

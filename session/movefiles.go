@@ -340,7 +340,11 @@ func (m *mover) makeWay(ctx context.Context, plan *sync.Plan, mp MovePath) error
 			return err
 		}
 	}
-	for _, e := range sent(plan) {
+	comes := sent(plan)
+	if err := m.keepSeen(plan.Remote(), comes); err != nil {
+		return err
+	}
+	for _, e := range comes {
 		full := path.Join(plan.Remote(), e.Path)
 		m.sent[full] = append(m.sent[full], version{e.Size, e.ModTime})
 	}

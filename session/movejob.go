@@ -118,6 +118,9 @@ func (m *mover) dirThere(ctx context.Context, dir string, away error) (string, e
 		}
 	}
 	if away != nil {
+		if rest, ok := usualHome(dir); ok {
+			return "~" + rest, nil
+		}
 		return dir, nil
 	}
 	homeA, err := remote.Output(ctx, m.a, `printf '%s' "$HOME"`)
@@ -190,6 +193,11 @@ func (m *mover) incomplete(ctx context.Context, full string, files []moveFile) e
 	for _, p := range m.out.Changing {
 		if p == full || strings.HasPrefix(p, full+"/") {
 			return errors.New("it was being written")
+		}
+	}
+	for p := range m.lacks {
+		if p == full || strings.HasPrefix(p, full+"/") {
+			return fmt.Errorf("%s of it was lost with %s", path.Base(p), m.a.Name())
 		}
 	}
 	shards := map[string]map[int]bool{}

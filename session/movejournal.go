@@ -20,7 +20,9 @@ type moveData struct {
 	Job        string     `json:"job,omitempty"`     // on From
 	NewJob     string     `json:"new_job,omitempty"` // its ID there: to start it twice starts it once
 	Paths      []MovePath `json:"paths,omitempty"`
-	Saved      bool       `json:"saved,omitempty"` // From could not be reached: the paths are its snapshot's
+	Saved      bool       `json:"saved,omitempty"`   // From could not be reached: the paths are its snapshot's
+	Mine       []string   `json:"mine,omitempty"`    // folders on To: what is there came with this move
+	Skipped    []string   `json:"skipped,omitempty"` // there, and not this move's
 	Checkpoint string     `json:"checkpoint,omitempty"`
 	Command    string     `json:"command,omitempty"` // as it was started there
 	Dir        string     `json:"dir,omitempty"`
@@ -31,6 +33,7 @@ const (
 	moveBegun    = "begun"    // before the first file
 	moveStopping = "stopping" // before the job on From is ended
 	moveStopped  = "stopped"
+	moveBringing = "bringing" // before what was saved of From comes to a place there
 	moveProven   = "proven"   // every file was read on both sides
 	moveStarting = "starting" // before the job is started there: what with
 	moveStarted  = "started"
@@ -94,6 +97,7 @@ func (m *mover) resume(ctx context.Context) error {
 		if err := m.note(ctx, moveGivenUp); err != nil {
 			return err
 		}
+		m.dropSeen()
 		*l = moveLog{did: map[string]bool{}, ended: l.ended}
 	}
 	if !l.under {
@@ -114,6 +118,9 @@ func (m *mover) resume(ctx context.Context) error {
 		if err == nil && job.ID != l.data.Job {
 			return fmt.Errorf("%w: it is of the job %s; run that again, or give it up with --anew", ErrUnfinishedMove, l.data.Job)
 		}
+	}
+	if l.data.Mine == nil && !l.data.Saved { // an older rentop's
+		l.data.Mine = placesOf(l.data.Paths)
 	}
 	m.out.Plan.Resumed = true
 	return nil

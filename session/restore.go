@@ -25,6 +25,8 @@ type RestoreSpec struct {
 	Overwrite bool   // what differs there goes to the trash there
 	Skip      bool   // what differs there stays as it is
 	Install   bool   // run pip's and conda's commands as a job
+
+	fate func(full string, now, comes sync.Entry) fate // of what differs there; nil: as above
 }
 
 // RestorePlan is what a restore would do.

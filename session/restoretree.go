@@ -189,7 +189,7 @@ func (r *restorer) compareRoot(ctx context.Context, t sync.Transport, root *rest
 			why = "its content differs"
 		}
 		if why != "" {
-			r.occupied(root, now, why)
+			r.occupied(root, now, e, why)
 			if root.left[e.Path] {
 				continue
 			}
@@ -219,7 +219,7 @@ func (r *restorer) above(root *restoreRoot, e sync.Entry, have map[string]sync.E
 			break
 		}
 		if there && !root.skipped(d) {
-			r.occupied(root, now, "a "+tree.TypeName(now.Mode)+" is where a folder was")
+			r.occupied(root, now, e, "a "+tree.TypeName(now.Mode)+" is where a folder was")
 		}
 		missing = append(missing, d)
 	}
@@ -240,9 +240,17 @@ func (r *restorer) target(t string) string {
 }
 
 // occupied is a thing in the way: it stays, or goes to the trash.
-func (r *restorer) occupied(root *restoreRoot, now sync.Entry, why string) {
-	r.out.Plan.Differ = append(r.out.Plan.Differ, Occupied{root.abs(now.Path), why})
-	if r.spec.Overwrite && !now.Mode.IsDir() {
+func (r *restorer) occupied(root *restoreRoot, now, comes sync.Entry, why string) {
+	what := refused
+	if r.spec.fate != nil {
+		what = r.spec.fate(root.abs(now.Path), now, comes)
+	} else if r.spec.Overwrite && !now.Mode.IsDir() {
+		what = aside
+	}
+	if r.spec.fate == nil || what == refused {
+		r.out.Plan.Differ = append(r.out.Plan.Differ, Occupied{root.abs(now.Path), why})
+	}
+	if what == aside {
 		root.aside = append(root.aside, now)
 		root.gone[now.Path] = true
 		return

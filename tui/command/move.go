@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,12 @@ type movedView struct {
 	Resumed    bool           `json:"resumed"`
 	Paths      []pathPair     `json:"paths"`
 	NotCarried []string       `json:"not_carried"` // of the usual folders, with why
-	Snapshot   *string        `json:"snapshot"`    // FROM cannot be reached: what was taken instead
+	Away       bool           `json:"away"`        // FROM cannot be reached: what was saved of it is taken
+	Snapshot   *string        `json:"snapshot"`    // of it, where there is one
+	Sources    []sourceView   `json:"sources"`     // where what was saved came from
+	Lost       []string       `json:"lost"`        // on FROM when the move began, and nowhere now; paths on TO
+	LostBytes  int64          `json:"lost_bytes"`
+	Older      []string       `json:"older"` // on TO in an older version than was on FROM
 	Files      int64          `json:"files"`
 	Bytes      int64          `json:"bytes"`
 	Proven     int64          `json:"proven"` // read on both sides afterwards, and equal
@@ -41,6 +47,13 @@ type pathPair struct {
 	To   string `json:"to"`
 }
 
+type sourceView struct {
+	What   string     `json:"what"` // snapshot, artifacts, sync
+	From   string     `json:"from"`
+	Files  int        `json:"files"`
+	Newest *time.Time `json:"newest"` // of its files; of a snapshot when it was taken
+}
+
 type moveJob struct {
 	From    string  `json:"from"` // its ID there
 	Ended   bool    `json:"ended"`
@@ -53,7 +66,16 @@ type moveJob struct {
 func movedOf(spec session.MoveSpec, r session.Moved, dry bool) movedView {
 	p := r.Plan
 	v := movedView{From: spec.From.Name(), To: spec.To.Name(), DryRun: dry, Resumed: p.Resumed, Paths: []pathPair{}, NotCarried: append([]string{}, p.Missing...),
-		Files: r.Files, Bytes: r.Bytes, Proven: r.Proven, Changing: append([]string{}, r.Changing...), Differ: []occupiedView{}, Trash: append([]string{}, r.Trash...), Passed: append([]string{}, r.Passed...)}
+		Files: r.Files, Bytes: r.Bytes, Proven: r.Proven, Changing: append([]string{}, r.Changing...), Differ: []occupiedView{}, Trash: append([]string{}, r.Trash...), Passed: append([]string{}, r.Passed...),
+		Away: p.Away, Sources: []sourceView{}, Lost: append([]string{}, p.Lost...), LostBytes: p.LostBytes, Older: append([]string{}, p.Older...)}
+	for _, s := range p.Sources {
+		one := sourceView{What: s.What, From: s.From, Files: s.Files}
+		if !s.Newest.IsZero() {
+			at := s.Newest.UTC()
+			one.Newest = &at
+		}
+		v.Sources = append(v.Sources, one)
+	}
 	if dry {
 		v.Files, v.Bytes = p.Files, p.Bytes
 	}
@@ -93,8 +115,9 @@ func (a *app) moveCommand() *cobra.Command {
 			"its folder and variables, once. Its newest complete checkpoint there is named and is in the variable\n" +
 			"RENTOP_CHECKPOINT; no option of a trainer is guessed: --command gives another line, in which\n" +
 			"{checkpoint} stands for it. What differs on TO is refused with 3 before anything is changed.\n" +
-			"Where FROM cannot be reached its newest portable snapshot is taken. FROM is never torn down:\n" +
-			"rentop release does that. Killed at any point and run again, it goes on.",
+			"Where FROM cannot be reached, what was saved of it is taken: its newest portable snapshot, then its\n" +
+			"artifacts from where they are, and what this move had carried before. What is lost is named. FROM is\n" +
+			"never torn down: rentop release does that. Killed at any point and run again, it goes on.",
 		Example: "  rentop move a100 h100 --dry-run\n  rentop move a100 h100 --stop-job --yes\n  rentop move a100 h100 --stop-job --command 'python train.py --resume {checkpoint}'",
 		Args:    cobra.ExactArgs(2),
 	}
@@ -106,12 +129,14 @@ func (a *app) moveCommand() *cobra.Command {
 	f.BoolVar(&spec.StopJob, "stop-job", false, "end the job on FROM, once its files are proven on TO")
 	f.BoolVar(&spec.Keep, "keep", false, "let the job on FROM run on")
 	f.BoolVar(&spec.Overwrite, "overwrite", false, "what differs on TO goes to the trash there (.rentop-trash)")
+	f.BoolVar(&spec.Skip, "skip", false, "where FROM cannot be reached: what differs on TO stays as it is")
 	f.BoolVar(&spec.Install, "install", false, "first run the commands of pip and conda that bring what TO lacks")
 	f.BoolVar(&spec.Anew, "anew", false, "give up a move that was not finished, and begin anew")
 	yes := f.Bool("yes", false, "do not ask; needed without a terminal")
 	dry := f.Bool("dry-run", false, "say what would be carried and started, and change nothing")
 	asJSON := jsonFlag(c)
 	c.MarkFlagsMutuallyExclusive("stop-job", "keep")
+	c.MarkFlagsMutuallyExclusive("overwrite", "skip")
 	c.MarkFlagsMutuallyExclusive("no-job", "job")
 	c.MarkFlagsMutuallyExclusive("no-job", "command")
 	c.MarkFlagsMutuallyExclusive("no-job", "stop-job")
@@ -204,14 +229,16 @@ func (a *app) printMovePlan(spec session.MoveSpec, p session.MovePlan) {
 	for _, mp := range p.Paths {
 		fmt.Fprintf(a.Out, "%s:%s → %s:%s\n", spec.From.Name(), remote.Clean(mp.From), spec.To.Name(), remote.Clean(mp.To))
 	}
-	if p.Saved != nil {
-		fmt.Fprintf(a.Out, "%s cannot be reached; its snapshot of %s is taken: %s\n", spec.From.Name(), p.Saved.At.Local().Format("2006-01-02 15:04"), remote.Clean(p.Saved.ID))
+	if p.Away {
+		a.printSaved(spec.From.Name(), p)
 	}
 	for _, n := range p.Missing {
 		fmt.Fprintf(a.Out, "not carried: %s\n", remote.Clean(n))
 	}
-	if len(p.Differ) > 0 {
-		fmt.Fprintf(a.Out, "in the way, and going to the trash there: %s\n", someFiles(len(p.Differ)))
+	if n := len(p.Differ); n > 0 && spec.Skip {
+		fmt.Fprintf(a.Out, "in the way, and staying as it is: %s\n", someFiles(n))
+	} else if n > 0 {
+		fmt.Fprintf(a.Out, "in the way, and going to the trash there: %s\n", someFiles(n))
 	}
 	took, traffic := "?", orUnknown(p.Took.Traffic)
 	if p.Took.Took != nil {
@@ -220,13 +247,13 @@ func (a *app) printMovePlan(spec session.MoveSpec, p session.MovePlan) {
 	fmt.Fprintf(a.Out, "to bring: %s, %s; time %s; traffic %s\n", someFiles(int(p.Files)), sync.Size(p.Bytes), took, traffic)
 	if j := p.Job; j != nil {
 		fmt.Fprintf(a.Out, "job %s (%s): %s\n", j.ID, j.State, remote.Short(j.Command, 200))
-		if p.Saved != nil {
+		if p.Away {
 			fmt.Fprintf(a.Out, "whether it still runs on %s cannot be asked: it may come to run on both\n", spec.From.Name())
 		}
 	} else {
 		fmt.Fprintln(a.Out, "no job: files only")
 	}
-	if p.EnvErr == nil && p.Saved == nil {
+	if p.EnvErr == nil && !p.Away {
 		a.printEnv(spec.To.Name(), p.Env, nil)
 	}
 }
@@ -236,6 +263,9 @@ func (a *app) printMoved(spec session.MoveSpec, r session.Moved) {
 	fmt.Fprintf(a.Out, "%s: carried %s, %s; equal on both sides by SHA-256: %s\n", to, someFiles(int(r.Files)), sync.Size(r.Bytes), someFiles(int(r.Proven)))
 	for _, t := range r.Trash {
 		fmt.Fprintf(a.Out, "what was in the way is in %s there\n", remote.Clean(t))
+	}
+	if r.Plan.Away {
+		a.printLost(from, r.Plan, "")
 	}
 	for i, c := range r.Changing {
 		if i == maxNamed {
@@ -261,7 +291,7 @@ func (a *app) printMoved(spec session.MoveSpec, r session.Moved) {
 		}
 		a.note("follow it: rentop logs %s %s -f", to, j.ID)
 	}
-	if r.Plan.Job != nil && !r.Stopped && r.Plan.Saved == nil {
+	if r.Plan.Job != nil && !r.Stopped && !r.Plan.Away {
 		a.note("%s's job %s runs on", from, r.Plan.Job.ID)
 	}
 	a.note("%s is still rented: rentop release %s", from, from)
