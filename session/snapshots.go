@@ -67,8 +67,8 @@ type snapshotData struct {
 	Error      string `json:"error,omitempty"`
 }
 
-// TakeSnapshot takes one. say hears how far it is. A portable one that is cut off is
-// begun again; nothing half is left.
+// TakeSnapshot takes one. say hears how far it is. A portable one that was cut off goes
+// on, also where rentop was killed: what came is read again and not brought again.
 func (s *Session) TakeSnapshot(ctx context.Context, spec SnapshotSpec, say func(phrase.Text)) (Snapshot, error) {
 	kind := spec.Kind
 	if kind == "" {
@@ -89,15 +89,19 @@ func (s *Session) TakeSnapshot(ctx context.Context, spec SnapshotSpec, say func(
 	if kind == release.ProviderSnapshot {
 		return s.takeProvider(ctx, deps, spec.Wait)
 	}
+	held, err := s.f.alone("snapshot-"+s.uid, "a snapshot of it")
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer held.Unlock()
 	var beside []string
 	if len(spec.Paths) == 0 {
-		var err error
 		if beside, err = s.workPaths(ctx, deps); err != nil {
 			return Snapshot{}, err
 		}
 	}
 	var p release.Portable
-	err := s.again(ctx, func() (err error) {
+	err = s.again(ctx, func() (err error) {
 		p, err = release.TakePortable(ctx, deps, spec.Paths, beside)
 		return err
 	})

@@ -1,4 +1,4 @@
-// The portable snapshot: an archive streamed here while it is made there. Its
+// The portable snapshot as a stream: an archive that is sent while it is made there. Its
 // SHA-256 is taken on both sides, and it is unpacked in passing, so that its
 // manifest says what the archive really holds; a file is saved by it only while
 // the manifest still fits.
@@ -104,56 +104,99 @@ func (m *Machine) archive(ctx context.Context, list, asked []string) (takenSnaps
 			list[i] = "./" + p
 		}
 	}
-	suffix, compress := ".tar.gz", "gzip -c -1"
-	if out, err := remote.Output(ctx, m.runner, "command -v zstd >/dev/null 2>&1 && echo yes; exit 0"); err != nil {
-		return taken, err
-	} else if strings.TrimSpace(string(out)) == "yes" {
-		suffix, compress = ".tar.zst", "zstd -q -c -3 -T0"
-	}
 	if err := os.MkdirAll(m.d.SnapshotDir, 0o700); err != nil {
 		return taken, err
 	}
-	final := filepath.Join(m.d.SnapshotDir, m.snapName()+suffix)
-	if _, err := os.Lstat(final); err == nil {
-		return taken, fmt.Errorf("%s exists already", final)
-	}
-	f, err := os.CreateTemp(m.d.SnapshotDir, ".rentop-*.part")
+	got, err := m.files(ctx, list)
 	if err != nil {
 		return taken, err
 	}
-	defer os.Remove(f.Name()) // gone by its final name where all went well
-	got, sum, size, err := m.receive(ctx, f, strings.Replace(archiveScript, "COMPRESS", compress, 1), list, suffix)
-	if err != nil {
-		_ = f.Close()
+	defer os.Remove(got.part.Name()) // gone by its final name where all went well
+	if taken, err = m.keep(got, asked); err != nil {
+		_ = got.part.Close()
 		return taken, err
 	}
-	text := manifestText(got.manifest)
-	if err := writeBeside(final+".sha256", text); err != nil {
-		_ = f.Close()
+	if err := commit(got.part, taken.File, nil); err != nil {
 		return taken, err
 	}
-	ms := sha256.Sum256(text)
-	taken.File, taken.SHA256, taken.Manifest = final, sum, hex.EncodeToString(ms[:])
-	taken.Files, taken.Size = len(got.manifest), size
-	if err := m.writeAbout(taken, got.bytes, asked); err != nil {
-		_ = f.Close()
-		return taken, err
-	}
-	if err := m.copyEnv(strings.TrimSuffix(final, suffix) + ".env"); err != nil {
-		_ = f.Close()
-		return taken, err
-	}
-	if err := commit(f, final, nil); err != nil {
-		return taken, err
-	}
-	here, err := localHash(ctx, final)
-	if err == nil && here != sum {
+	here, err := localHash(ctx, taken.File)
+	if err == nil && here != taken.SHA256 {
 		err = errors.New("what was written differs from what was sent")
 	}
 	if err != nil {
-		return taken, fmt.Errorf("read %s back: %w", final, err)
+		return taken, fmt.Errorf("read %s back: %w", taken.File, err)
 	}
-	return taken, nil
+	return taken, os.RemoveAll(m.stagedDir())
+}
+
+// arrived is an archive that has no name yet.
+type arrived struct {
+	contents
+	part   *os.File
+	suffix string
+	sum    string
+	size   int64
+}
+
+// files brings what is at the paths of list here: one by one where a cut is to be gone
+// on from, else, or where this computer has no room or no names for them, as a stream.
+func (m *Machine) files(ctx context.Context, list []string) (a arrived, err error) {
+	if a.part, err = os.CreateTemp(m.d.SnapshotDir, ".rentop-*.part"); err != nil {
+		return a, err
+	}
+	defer func() {
+		if err != nil {
+			_ = a.part.Close()
+			_ = os.Remove(a.part.Name())
+		}
+	}()
+	m.dropCut()
+	if m.stages {
+		a.suffix = ".tar.zst"
+		a.contents, a.sum, a.size, err = m.packed(ctx, a.part, list)
+		if !errors.Is(err, errUnstaged) {
+			return a, err
+		}
+	}
+	suffix, compress := ".tar.gz", "gzip -c -1"
+	if out, err := remote.Output(ctx, m.runner, "command -v zstd >/dev/null 2>&1 && echo yes; exit 0"); err != nil {
+		return a, err
+	} else if strings.TrimSpace(string(out)) == "yes" {
+		suffix, compress = ".tar.zst", "zstd -q -c -3 -T0"
+	}
+	a.suffix = suffix
+	a.contents, a.sum, a.size, err = m.receive(ctx, a.part, strings.Replace(archiveScript, "COMPRESS", compress, 1), list, suffix)
+	return a, err
+}
+
+// dropCut removes archives that a rentop which was killed had not finished. One that is
+// being written is younger.
+func (m *Machine) dropCut() {
+	old, _ := filepath.Glob(filepath.Join(m.d.SnapshotDir, ".rentop-*.part"))
+	for _, p := range old {
+		if st, err := os.Lstat(p); err == nil && m.d.Clock.Now().Sub(st.ModTime()) > time.Hour {
+			_ = os.Remove(p)
+		}
+	}
+}
+
+// keep writes what belongs beside an archive, before that has its name.
+func (m *Machine) keep(got arrived, asked []string) (takenSnapshot, error) {
+	final := filepath.Join(m.d.SnapshotDir, m.snapName()+got.suffix)
+	taken := takenSnapshot{Kind: PortableSnapshot, File: final, SHA256: got.sum, Files: len(got.manifest), Size: got.size}
+	if _, err := os.Lstat(final); err == nil {
+		return taken, fmt.Errorf("%s exists already", final)
+	}
+	text := manifestText(got.manifest)
+	if err := writeBeside(final+".sha256", text); err != nil {
+		return taken, err
+	}
+	ms := sha256.Sum256(text)
+	taken.Manifest = hex.EncodeToString(ms[:])
+	if err := m.writeAbout(taken, got.bytes, asked); err != nil {
+		return taken, err
+	}
+	return taken, m.copyEnv(strings.TrimSuffix(final, got.suffix) + ".env")
 }
 
 // receive streams the archive into f, hashes it and reads it in passing, and

@@ -67,6 +67,7 @@ type Machine struct {
 	env       finding             // the environment as it was captured at envAt
 	envAt     time.Time
 	home      string // of the login there, as the last scan said
+	stages    bool   // a portable snapshot goes on after a cut
 }
 
 // New begins a release. Nothing happens before Run. One that only checks leaves no

@@ -105,7 +105,7 @@ func TakePortable(ctx context.Context, d Deps, paths, beside []string) (Portable
 	if err != nil {
 		return Portable{}, fmt.Errorf("take a portable snapshot of %s: %w", d.Instance, err)
 	}
-	m.home = string(out)
+	m.home, m.stages = string(out), true
 	list := m.chosen(paths)
 	if len(paths) == 0 {
 		if list, err = m.all(ctx, beside); err != nil {
