@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"rentop/sync/tree"
 )
 
 // This file proves: it reads every file of a transfer again on both sides.
@@ -154,8 +156,12 @@ func hashFile(ctx context.Context, name string, m Meter) (string, error) {
 		return "", plainError(err)
 	}
 	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return "", plainError(err)
+	}
 	h := sha256.New()
-	if err := copyMetered(ctx, h, f, m); err != nil {
+	if err := copyMetered(ctx, h, tree.Contents(f, fi), m); err != nil {
 		return "", plainError(err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil

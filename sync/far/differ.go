@@ -96,13 +96,13 @@ func (d *diffReader) fill() error {
 	}
 	left := d.l.size - d.at
 	if left == 0 {
-		if n, _ := d.l.f.Read(make([]byte, 1)); n > 0 {
+		if n, _ := d.l.r.Read(make([]byte, 1)); n > 0 {
 			return errChanged
 		}
 		return io.EOF
 	}
 	buf := getBuffer(int(min(left, 1<<20)))
-	n, err := io.ReadFull(d.l.f, buf)
+	n, err := io.ReadFull(d.l.r, buf)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errChanged
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -12,6 +11,7 @@ import (
 
 	"rentop/sync/codec"
 	"rentop/sync/delta"
+	"rentop/sync/tree"
 )
 
 // This file sends one large file: only what the receiver does not have.
@@ -113,7 +113,7 @@ func (s *sender) sendLarge(o *outgoing) error {
 	if err := s.k.send(msgStart, appendTime(start, fi.ModTime())); err != nil {
 		return err
 	}
-	l := &largeFile{s: s, o: o, f: f, size: fi.Size(), queue: make(chan *ticket, s.workers+1), hash: newHasher()}
+	l := &largeFile{s: s, o: o, r: tree.Contents(f, fi), size: fi.Size(), queue: make(chan *ticket, s.workers+1), hash: newHasher()}
 	sum, err := l.run()
 	switch {
 	case s.k.ctx.Err() != nil:
@@ -138,7 +138,7 @@ func (s *sender) sendLarge(o *outgoing) error {
 type largeFile struct {
 	s     *sender
 	o     *outgoing
-	f     *os.File
+	r     io.Reader
 	size  int64
 	queue chan *ticket
 	hash  *hasher
@@ -244,7 +244,7 @@ func (l *largeFile) read() error {
 		level, n := l.s.choose()
 		n = fit(n, l.size-off)
 		buf := getBuffer(n)
-		got, err := io.ReadFull(l.f, buf)
+		got, err := io.ReadFull(l.r, buf)
 		l.s.reading(int64(got))
 		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			return errChanged
@@ -261,7 +261,7 @@ func (l *largeFile) read() error {
 		off += int64(n)
 	}
 	// One byte more than there was is a change that the time may not show yet.
-	if n, _ := l.f.Read(make([]byte, 1)); n > 0 {
+	if n, _ := l.r.Read(make([]byte, 1)); n > 0 {
 		return errChanged
 	}
 	return nil

@@ -252,13 +252,13 @@ func (p *place) hash(ctx context.Context, name string) (sum [sha256.Size]byte, e
 		return sum, err
 	}
 	defer f.Close()
-	h := sha256.New()
+	h, r := sha256.New(), tree.Contents(f, fi)
 	buf := make([]byte, min(1<<20, fi.Size()+1))
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return sum, err
 		}
-		n, err := f.Read(buf)
+		n, err := r.Read(buf)
 		h.Write(buf[:n])
 		if err == io.EOF {
 			return [sha256.Size]byte(h.Sum(nil)), nil
