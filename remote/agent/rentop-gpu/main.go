@@ -14,6 +14,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		unhurried()
+	}
 	runtime.GOMAXPROCS(1) // it works a few hundred microseconds a second; more threads only wake each other
 	os.Exit(serve.Main(context.Background(), os.Args[1:], map[string]serve.Service{"gpu": nvml.Serve}))
 }

@@ -30,7 +30,7 @@ import (
 const (
 	gpus, hang, lost, xidSeq, xidGPU, xidCode, failCall, failRet   = 0, 1, 2, 3, 4, 5, 6, 7
 	initHang, initRet, mig, reset, procs, pcieCalls, calls, linkUp = 8, 9, 10, 11, 12, 13, 14, 15
-	pids                                                           = 32
+	oneEach, pids                                                  = 17, 32
 	callUtil, callMemory, callPower, callECC, callReasons          = 1, 2, 3, 7, 6
 )
 
@@ -68,7 +68,7 @@ var (
 )
 
 // standin compiles the stand-in with the symbols of a driver's time.
-func standin(t *testing.T, level int) string {
+func standin(t testing.TB, level int) string {
 	t.Helper()
 	build.Lock()
 	defer build.Unlock()
@@ -83,22 +83,29 @@ func standin(t *testing.T, level int) string {
 	if _, err := os.Stat(lib); err == nil {
 		return lib
 	}
+	compiled(t, "testdata/standin.c", lib, "-shared", "-fPIC", fmt.Sprintf("-DLEVEL=%d", level))
+	return lib
+}
+
+// compiled builds a C file beside the driver's header.
+func compiled(t testing.TB, from, to string, flags ...string) string {
+	t.Helper()
 	needtest.Program(t, "gcc")
 	mod, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/NVIDIA/go-nvml").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("gcc", "-shared", "-fPIC", "-O1", "-Wno-deprecated-declarations", "-DNVML_NO_UNVERSIONED_FUNC_DEFS=1",
-		fmt.Sprintf("-DLEVEL=%d", level), "-I", filepath.Join(strings.TrimSpace(string(mod)), "pkg", "nvml"), "-o", lib, "testdata/standin.c").CombinedOutput()
-	if err != nil {
-		t.Fatalf("building the stand-in: %v\n%s", err, out)
+	args := []string{"-O1", "-Wno-deprecated-declarations", "-DNVML_NO_UNVERSIONED_FUNC_DEFS=1",
+		"-I", filepath.Join(strings.TrimSpace(string(mod)), "pkg", "nvml"), "-o", to, from}
+	if out, err := exec.Command("gcc", append(args, flags...)...).CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", from, err, out)
 	}
-	return lib
+	return to
 }
 
 // bench is a reader's process over a stand-in.
 type bench struct {
-	t    *testing.T
+	t    testing.TB
 	path string // of the control page
 	page []byte
 	cmd  *exec.Cmd
@@ -107,7 +114,7 @@ type bench struct {
 
 type setting struct{ word, value int }
 
-func start(t *testing.T, level int, driver string, set ...setting) *bench {
+func start(t testing.TB, level int, driver string, set ...setting) *bench {
 	t.Helper()
 	b := &bench{t: t, in: make(chan message, 1000)}
 	path := filepath.Join(t.TempDir(), "control")

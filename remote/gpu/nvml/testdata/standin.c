@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { GPUS, HANG, LOST, XID_SEQ, XID_GPU, XID_CODE, FAIL_CALL, FAIL_RET, INIT_HANG, INIT_RET, MIG, RESET, PROCS, PCIE_CALLS, CALLS, LINKS_UP, PCIE_IN_A_ROW, PIDS = 32 };
+enum { GPUS, HANG, LOST, XID_SEQ, XID_GPU, XID_CODE, FAIL_CALL, FAIL_RET, INIT_HANG, INIT_RET, MIG, RESET, PROCS, PCIE_CALLS, CALLS, LINKS_UP, PCIE_IN_A_ROW, ONE_EACH, PIDS = 32 };
 enum { UTIL = 1, MEMORY, POWER, TEMP, CLOCK, REASONS, ECC, REMAP, FAN, PSTATE, ENCODER, PROCESSES, LINK, FIELDS, GEN, HANDLE };
 
 static volatile int32_t *ctl;
@@ -167,11 +167,12 @@ FN nvmlEventSetWait(nvmlEventSet_t s, nvmlEventData_t *e, unsigned ms) { return 
 /* Processes, in the three shapes that drivers have told them in. */
 #define LIST(SHAPE, SIZE)                                                      \
 	ENTER(PROCESSES);                                                      \
-	unsigned have = w(PROCS);                                              \
+	unsigned have = w(PROCS), from = 0;                                    \
+	if (w(ONE_EACH)) have = 1, from = device.handle->index;                \
 	if (*n < have) { *n = have; return NVML_ERROR_INSUFFICIENT_SIZE; }     \
 	for (unsigned i = 0; i < have; i++) {                                  \
 		SHAPE *p = (SHAPE *)((char *)list + i * (SIZE));               \
-		p->pid = w(PIDS + i);                                          \
+		p->pid = w(PIDS + from + i);                                   \
 		p->usedGpuMemory = 4ull << 30;                                 \
 	}                                                                      \
 	*n = have;                                                             \
