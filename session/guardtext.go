@@ -95,6 +95,8 @@ func whyOf(s guard.Say) phrase.Text {
 		return phrase.Say("guard.why.nosample", arg(0))
 	case "noutil":
 		return phrase.Say("guard.why.noutil", arg(0), arg(1))
+	case "held":
+		return phrase.Say("guard.why.held", arg(0), arg(1))
 	case "nojobs":
 		return phrase.Say("guard.why.nojobs", arg(0))
 	case "busy":

@@ -62,6 +62,7 @@ var english = map[ID]string{
 	"guard.why.noanswer":  "its provider could not be asked: %s",
 	"guard.why.nosample":  "the GPUs' use is not known: %s",
 	"guard.why.noutil":    "the use of GPU %s is not known: %s",
+	"guard.why.held":      "GPU %s is split by MIG: whether its parts work is not told, and one holds %s",
 	"guard.why.nojobs":    "the jobs there cannot be read: %s",
 	"guard.why.busy":      "GPU %s is %s %% busy",
 	"guard.why.job":       "job %s runs",

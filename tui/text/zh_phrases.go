@@ -142,6 +142,7 @@ func chinesePhrases() map[phrase.ID]string {
 		"guard.why.noanswer":  "问不到服务商：%s",
 		"guard.why.nosample":  "GPU 的使用情况未知：%s",
 		"guard.why.noutil":    "GPU %s 的使用情况未知：%s",
+		"guard.why.held":      "GPU %s 被 MIG 切分：各部分是否在工作未知，其中一个占着 %s",
 		"guard.why.nojobs":    "读不到那里的任务：%s",
 		"guard.why.busy":      "GPU %s 占用 %s %%",
 		"guard.why.job":       "任务 %s 在运行",

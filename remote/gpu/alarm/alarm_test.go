@@ -223,6 +223,27 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// A card that is split by MIG has no utilisation: it is idle while its parts hold
+// nothing, and not known to be while one does.
+func TestIdleMIG(t *testing.T) {
+	first, last, _ := run(new(Watch), noon, 40*time.Minute, func(d time.Duration, m *Moment) {
+		m.Jobs = nil
+		for i := range m.Sample.GPUs {
+			m.Sample.GPUs[i].Util = sample.Of(0)
+		}
+		held := 26 << 20
+		if d < 20*time.Minute || d > 35*time.Minute {
+			held = 248 << 20
+		}
+		g := &m.Sample.GPUs[1]
+		g.Util, g.MIG = sample.Value{Why: "not supported"}, "Enabled"
+		g.Instances = []sample.Instance{{MemUsed: sample.Of(float64(held)), MemTotal: sample.Of(40 << 30)}}
+	})
+	if first["idle"] != 30*time.Minute || last["idle"] != 35*time.Minute {
+		t.Errorf("said from %v to %v", first["idle"], last["idle"])
+	}
+}
+
 func TestSilence(t *testing.T) {
 	w := new(Watch)
 	w.Silence("gpu1", noon.Add(5*time.Minute))

@@ -227,8 +227,8 @@ func filling(w *Watch, m *Moment, l *Limits) (out []Finding) {
 func idle(w *Watch, m *Moment, l *Limits) []Finding {
 	gpus := m.gpus()
 	resting := len(gpus) > 0 && !m.running()
-	for _, g := range gpus {
-		if u, ok := g.Util.Get(); !ok || u >= l.IdleBelow {
+	for i := range gpus {
+		if rests, known := gpus[i].Rests(l.IdleBelow); !rests || !known {
 			resting = false // a GPU whose use cannot be read counts as working
 		}
 	}

@@ -176,10 +176,16 @@ func working(m *Moment, below float64) (why Say, resting bool) {
 	if why, ok := unread(m.Sample); !ok {
 		return why, false
 	}
-	for _, g := range m.Sample.GPUs {
-		if u, _ := g.Util.Get(); u >= below {
+	for i := range m.Sample.GPUs {
+		g := &m.Sample.GPUs[i]
+		if rests, _ := g.Rests(below); rests {
+			continue
+		}
+		if u, ok := g.Util.Get(); ok {
 			return say("busy", g.Index, fmt.Sprintf("%.0f", u)), false
 		}
+		held, _, _ := g.PartsHold()
+		return say("held", g.Index, fmt.Sprintf("%.1f GiB", held/(1<<30))), false
 	}
 	switch {
 	case len(m.Jobs.Running) > 0:
@@ -199,14 +205,15 @@ func unread(s *sample.Sample) (Say, bool) {
 		}
 		return say("nosample", why), false
 	}
-	for _, g := range s.GPUs {
-		if v := g.Util; v.State != sample.OK {
-			why := v.Why
+	for i := range s.GPUs {
+		g := &s.GPUs[i]
+		if _, known := g.Rests(0); !known {
+			why := g.Util.Why
 			switch {
 			case g.Problem != "":
 				why = g.Problem
 			case g.MIG == "Enabled":
-				why = "it is split by MIG, and the driver does not tell what its parts do: arm by a time, a job or a budget"
+				why = "it is split by MIG, and neither what its parts do nor what they hold is told: arm by a time, a job or a budget"
 			}
 			return say("noutil", g.Index, why), false
 		}

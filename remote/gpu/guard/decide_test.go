@@ -16,6 +16,7 @@ type world struct {
 	mono time.Duration
 	wall time.Time
 	util []sample.Value
+	mig  []float64 // what the first card's parts hold; nil: it is not split
 	none string
 	jobs Jobs
 
@@ -39,6 +40,12 @@ func (w *world) moment() *Moment {
 		for i, u := range w.util {
 			g := sample.NewGPU("")
 			g.Index, g.Util = i, u
+			if i == 0 && w.mig != nil {
+				g.MIG = "Enabled"
+				for _, held := range w.mig {
+					g.Instances = append(g.Instances, sample.Instance{MemUsed: sample.Of(held), MemTotal: sample.Of(40 << 30)})
+				}
+			}
 			m.Sample.GPUs = append(m.Sample.GPUs, g)
 		}
 	}
@@ -62,6 +69,9 @@ func TestRules(t *testing.T) {
 		"files are moved":                 {idle, []float64{0}, []play{{func(w *world) { w.jobs.Moves = true }, time.Hour, "", "moves"}}},
 		"no samples are no idleness":      {idle, []float64{0}, []play{{nil, 9 * time.Minute, "", ""}, {silent("driver hung, 42 s"), 30 * time.Minute, "", "nosample driver hung, 42 s"}, {silent(""), 9 * time.Minute, "", ""}, {nil, 2 * time.Minute, "met", ""}}},
 		"one value missing is none":       {idle, []float64{0, 0}, []play{{unknown(1, "[N/A]"), time.Hour, "", "noutil 1 [N/A]"}}},
+		"MIG, and nothing is held":        {idle, []float64{0}, []play{{split(26<<20, 9<<20), 9 * time.Minute, "", ""}, {nil, 2 * time.Minute, "met", ""}}},
+		"MIG, and a part is held":         {idle, []float64{0}, []play{{split(26<<20, 248<<20), time.Hour, "", "held 0 0.2 GiB"}, {split(26<<20, 9<<20), 9 * time.Minute, "", ""}, {nil, 2 * time.Minute, "met", ""}}},
+		"MIG beside a GPU that works":     {idle, []float64{0, 97}, []play{{split(26 << 20), time.Hour, "", "busy 1 97"}}},
 		"jobs that cannot be read":        {idle, []float64{0}, []play{{func(w *world) { w.jobs.Err = "no space" }, time.Hour, "", "nojobs no space"}}},
 		"the guard itself slept":          {idle, []float64{0}, []play{{nil, 9 * time.Minute, "", ""}, {func(w *world) { w.pass(5 * time.Minute) }, 9 * time.Minute, "", ""}, {nil, 2 * time.Minute, "met", ""}}},
 		"a clock that is set is no time":  {idle, []float64{0}, []play{{nil, time.Minute, "", ""}, {func(w *world) { w.wall = w.wall.Add(5 * time.Hour) }, 8 * time.Minute, "", ""}, {nil, 2 * time.Minute, "met", ""}}},
@@ -117,6 +127,9 @@ func util(u float64) func(*world) { return func(w *world) { w.util[0] = sample.O
 func unknown(i int, why string) func(*world) {
 	return func(w *world) { w.util[i] = sample.Value{Why: why} }
 }
+func split(held ...float64) func(*world) {
+	return func(w *world) { w.util[0], w.mig = sample.Value{Why: "not supported"}, append([]float64{}, held...) }
+}
 func silent(why string) func(*world) { return func(w *world) { w.none = why } }
 func job(id string) func(*world)     { return func(w *world) { w.jobs.Running = []string{id} } }
 func ends(id, how string) func(*world) {
@@ -136,7 +149,9 @@ func TestRefuse(t *testing.T) {
 		"all is there":        {idle, func(*world) {}, "", false},
 		"no sample yet":       {idle, silent("the first reading has not come yet"), "nosample", true},
 		"no GPU":              {idle, func(w *world) { w.util = nil }, "nosample", true},
-		"MIG":                 {idle, unknown(0, "[N/A]"), "noutil", true},
+		"nothing is told":     {idle, unknown(0, "[N/A]"), "noutil", true},
+		"MIG, parts told":     {idle, split(8 << 30), "", false},
+		"MIG, no parts told":  {idle, split(), "noutil", true},
 		"jobs unreadable":     {idle, func(w *world) { w.jobs.Err = "x" }, "nojobs", false},
 		"the job runs":        {after, job("j"), "", false},
 		"the job has ended":   {after, ends("j", "exit code 0"), "jobended", false},
