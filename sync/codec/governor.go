@@ -200,6 +200,11 @@ func (g *Governor) Queue(waiting, limit int) {
 	// first still there says little, so a dry queue counts double.
 	case waiting*4 >= limit*3:
 		g.full, g.dry = g.full+1, max(0, g.dry-1)
+		// A link that stays full leaves time: what ran dry at the beginning, or while the cores
+		// were busy elsewhere, is over. Blocks that take a second stay out for as long as they were put.
+		if g.full%2 == 0 && g.rate > 0 && g.limit < LevelBetter {
+			g.limit++
+		}
 	// The first blocks find a dry queue whatever their level.
 	case g.runsDry(waiting, limit) && cores > 0.6 && float64(g.blocks) > 2*g.workers:
 		g.full, g.dry = 0, g.dry+2

@@ -176,3 +176,32 @@ func TestGovernorSettles(t *testing.T) {
 		t.Errorf("50 MB/s for seconds: %s", l)
 	}
 }
+
+// What ran dry while the cores were busy elsewhere does not keep the levels low afterwards.
+func TestGovernorForgetsABusyMoment(t *testing.T) {
+	clock := time.Unix(0, 0)
+	g := NewGovernor(2)
+	g.now = func() time.Time { return clock }
+	pack := func(waiting int, took time.Duration) Level {
+		clock = clock.Add(50 * time.Millisecond)
+		g.Queue(waiting, g.Ahead())
+		g.Link(12.5e6, false)
+		l, n := g.Next()
+		if l > LevelNone {
+			g.Encoded(l, Zstd, n, int(prior[l].ratio*float64(n)), took)
+		}
+		return l
+	}
+	for range 60 {
+		pack(0, 100*time.Millisecond)
+	}
+	if l := pack(0, time.Millisecond); l > LevelQuick {
+		t.Fatalf("a dry link and busy cores: %s", l)
+	}
+	for range 12 {
+		pack(g.Ahead(), 5*time.Millisecond)
+	}
+	if l := pack(g.Ahead(), 5*time.Millisecond); l < LevelDefault {
+		t.Errorf("a moment after the link was full again: %s", l)
+	}
+}
