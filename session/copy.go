@@ -40,14 +40,17 @@ func (c CopySpec) openRelay(ctx context.Context) (from, to sync.Transport, end f
 	return from, to, func() { stopFrom(); stopTo(); from.Close(); to.Close() }, nil
 }
 
-// PlanCopy says what a copy would do.
-func (f *Fleet) PlanCopy(ctx context.Context, c CopySpec) (*sync.Plan, error) {
-	from, to, end, err := c.openRelay(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	plan, err := sync.PlanCopy(ctx, relayed(from), relayed(to), c.spec(), nil)
+// PlanCopy says what a copy would do. A cut on either side is survived.
+func (f *Fleet) PlanCopy(ctx context.Context, c CopySpec) (plan *sync.Plan, err error) {
+	err = c.From.again(ctx, func() error {
+		from, to, end, err := c.openRelay(ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+		plan, err = sync.PlanCopy(ctx, relayed(from), relayed(to), c.spec(), nil)
+		return orCut(from, orCut(to, err))
+	})
 	return plan, c.named(err)
 }
 

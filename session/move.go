@@ -43,10 +43,12 @@ type MovePlan struct {
 	Away    bool      // From cannot be reached: what was saved of it is taken
 	Saved   *Snapshot // of it, where there is one
 	Sources []SavedSource
-	Files   int64 // to bring
-	Bytes   int64
-	Took    Estimate
-	Differ  []Occupied // on To; they are replaced only with Overwrite
+	// Of an instance that is gone: this move had ended its job there.
+	JobEnded bool
+	Files    int64 // to bring
+	Bytes    int64
+	Took     Estimate
+	Differ   []Occupied // on To; they are replaced only with Overwrite
 	// Of an instance that is gone: files that this move saw there (Seen of them), and that
 	// are on To in an older version, or nowhere. Paths are those on To.
 	Seen      int
@@ -139,6 +141,7 @@ func (m *mover) begin(ctx context.Context, confirm func(MovePlan) error) error {
 	}
 	defer held.Unlock()
 	defer m.f.work()()
+	defer m.closeKept()
 	m.stage(MoveLooks)
 	if err := m.b.Ready(ctx); err != nil {
 		return err
@@ -199,7 +202,7 @@ func (f *Fleet) alone(name, what string) (*lock.Lock, error) {
 func (m *mover) run(ctx context.Context, away error) error {
 	if !m.log.did[moveStarting] { // from then on the files there are the job's
 		if err := m.carryAll(ctx, away); err != nil {
-			return err
+			return m.gone(ctx, away, err)
 		}
 		if err := m.install(ctx); err != nil {
 			return err
@@ -227,7 +230,7 @@ func (m *mover) carryAll(ctx context.Context, away error) error {
 		return err
 	}
 	if err := m.carry(ctx); err != nil {
-		return m.gone(ctx, err)
+		return err
 	}
 	if m.job != nil && running(*m.job) && m.spec.StopJob {
 		m.stage(MoveStops)
@@ -254,9 +257,9 @@ func (m *mover) carryAll(ctx context.Context, away error) error {
 }
 
 // gone adds to an error what helps where the instance went away under a move.
-func (m *mover) gone(ctx context.Context, err error) error {
+func (m *mover) gone(ctx context.Context, was, err error) error {
 	var away unreachable
-	if ctx.Err() != nil || !errors.As(err, &away) && !errors.Is(err, remote.ErrCut) {
+	if was != nil || ctx.Err() != nil || !errors.As(err, &away) && !errors.Is(err, remote.ErrCut) {
 		return err
 	}
 	return fmt.Errorf("%w. Run it again: if %s is gone for good, it goes on from what was carried and from what was saved", err, m.a.Name())

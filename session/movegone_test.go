@@ -100,7 +100,7 @@ func TestMoveFromGone(t *testing.T) {
 		t.Errorf("checkpoint %q, passed %q", got.Checkpoint, got.Passed)
 	}
 	p := got.Plan
-	if len(p.Lost) != 1 || !strings.HasSuffix(p.Lost[0], "checkpoint-200/model.pt") || len(p.Older) != 0 || len(p.Sources) != 3 || len(p.Missing) != 0 {
+	if len(p.Lost) != 1 || p.LostBytes != int64(len(torchFile())) || !strings.HasSuffix(p.Lost[0], "checkpoint-200/model.pt") || len(p.Older) != 0 || len(p.Sources) != 3 || len(p.Missing) != 0 {
 		t.Errorf("lost %q, older %q, sources %+v, missing %q", p.Lost, p.Older, p.Sources, p.Missing)
 	}
 	if got.Job == nil || !got.NoEnv || len(got.Trash) > 0 {

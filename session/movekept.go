@@ -238,7 +238,6 @@ func (m *mover) haveOf(ctx context.Context, t sync.Transport, k *keeping) (map[s
 
 // bringKept brings what is missing. It may be cut and go on.
 func (m *mover) bringKept(ctx context.Context, k *keeping) error {
-	defer k.place.close()
 	p := newMeter(m.report, m.f.opt.Now)
 	return m.b.again(ctx, func() error {
 		t, err := m.b.openTransport(ctx)
@@ -287,6 +286,12 @@ func (m *mover) bringOnce(ctx context.Context, t sync.Transport, k *keeping, p *
 		err = fmt.Errorf("%w. Mend that and run it again: only what is missing is sent", failed)
 	}
 	return err
+}
+
+func (m *mover) closeKept() {
+	for _, k := range m.kept {
+		k.place.close()
+	}
 }
 
 // foldersOf are the folders that files lie in, from outermost.

@@ -38,7 +38,8 @@ func (m *mover) planSaved(ctx context.Context, away error) error {
 		return fmt.Errorf("%w. --path chooses among the files there; without it what was saved of it is taken", away)
 	}
 	p := &m.out.Plan
-	p.Away = true
+	p.Away, p.JobEnded = true, m.log.did[moveStopped]
+	p.EnvErr = fmt.Errorf("%s cannot be asked", m.a.Name()) // until a snapshot tells it
 	if err := m.readSeen(); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (m *mover) dropSeen() { _ = os.Remove(m.seenPath()) }
 // count says which of the files that the move saw are not on the other as they were, or
 // not at all.
 func (m *mover) count(ctx context.Context, p *MovePlan) error {
-	p.Seen, p.Lost, p.Older, m.lacks = len(m.seen), nil, nil, map[string]bool{}
+	p.Seen, p.Lost, p.LostBytes, p.Older, m.lacks = len(m.seen), nil, 0, nil, map[string]bool{}
 	if len(m.seen) == 0 {
 		return nil
 	}

@@ -94,7 +94,7 @@ func movedOf(spec session.MoveSpec, r session.Moved, dry bool) movedView {
 		v.Env = envOf(p.Env, r.Installed)
 	}
 	if p.Job != nil {
-		v.Job = &moveJob{From: p.Job.ID, Ended: r.Stopped, Command: p.Job.Command, NoEnv: r.NoEnv}
+		v.Job = &moveJob{From: p.Job.ID, Ended: r.Stopped || p.JobEnded, Command: p.Job.Command, NoEnv: r.NoEnv}
 		if r.Job != nil {
 			v.Job.To, v.Job.State, v.Job.Command = &r.Job.ID, string(r.Job.State), r.Job.Command
 		}
@@ -247,7 +247,7 @@ func (a *app) printMovePlan(spec session.MoveSpec, p session.MovePlan) {
 	fmt.Fprintf(a.Out, "to bring: %s, %s; time %s; traffic %s\n", someFiles(int(p.Files)), sync.Size(p.Bytes), took, traffic)
 	if j := p.Job; j != nil {
 		fmt.Fprintf(a.Out, "job %s (%s): %s\n", j.ID, j.State, remote.Short(j.Command, 200))
-		if p.Away {
+		if p.Away && !p.JobEnded {
 			fmt.Fprintf(a.Out, "whether it still runs on %s cannot be asked: it may come to run on both\n", spec.From.Name())
 		}
 	} else {
