@@ -122,9 +122,9 @@ func Follow(ctx context.Context, r remote.Runner, f *remote.Facts, o Options, op
 				t.start()
 				continue
 			}
+			emit(*h.s) // before stopping: that takes a round trip or two
 			t.stop()
 			quiet.Reset(silence + o.pace())
-			emit(*h.s)
 		case s := <-t.samples():
 			s.Lesser = why
 			emit(s)

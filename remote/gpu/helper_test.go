@@ -29,6 +29,18 @@ func (p tape) Run(ctx context.Context, c remote.Cmd) error {
 	return ctx.Err()
 }
 
+// lingering is one whose command does not end before it may.
+type lingering struct {
+	tape
+	may chan struct{}
+}
+
+func (p lingering) Run(ctx context.Context, c remote.Cmd) error {
+	err := p.tape.Run(ctx, c)
+	<-p.may
+	return err
+}
+
 const oneCard = "\x01f index,name,utilization.gpu\n0, L4, 3 %\n\x01q 0\n"
 
 // wire is a link in memory: what is put into in is received.
@@ -63,8 +75,9 @@ func TestFollowPrefersTheHelper(t *testing.T) {
 	opened := make(chan struct{})
 	got := make(chan Sample, 1000)
 	done := make(chan error, 1)
+	mayEnd := make(chan struct{})
 	go func() {
-		done <- Follow(ctx, tape{oneCard}, nil, Options{}, func(ctx context.Context) (link.Link, error) {
+		done <- Follow(ctx, lingering{tape{oneCard}, mayEnd}, nil, Options{}, func(ctx context.Context) (link.Link, error) {
 			select {
 			case <-opened:
 				return w, nil
@@ -100,7 +113,8 @@ func TestFollowPrefersTheHelper(t *testing.T) {
 			Processes: []Process{{PID: 7, StartedAt: theirs.Add(-time.Minute)}}})}
 	}
 	send()
-	s = next("the helper's", func(s Sample) bool { return s.Source == "nvml" })
+	s = next("the helper's, while nvidia-smi's command ends", func(s Sample) bool { return s.Source == "nvml" })
+	close(mayEnd)
 	if s.Lesser != "" || time.Since(s.TakenAt) > time.Minute || time.Since(s.GPUs[0].XIDs[0].At) > time.Minute || time.Since(s.Processes[0].StartedAt) > 3*time.Minute {
 		t.Errorf("the helper's = %+v", s)
 	}

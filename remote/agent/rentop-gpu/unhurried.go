@@ -18,7 +18,7 @@ const begunAnew = "RENTOP_GPU_UNHURRIED=1"
 
 // unhurried lets the kernel wake every thread of this process a little late. While
 // Go code runs or waits for the driver, the runtime looks after it every 20 µs,
-// which is half of all that this process costs. The runtime's own thread begins
+// which is a third of all that this process costs. The runtime's own thread begins
 // before main, with the slack of the thread that begins it: so the program is begun
 // once more. Where the kernel does not let it, it is only as busy as without.
 func unhurried() {
