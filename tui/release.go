@@ -135,7 +135,7 @@ func (s *releaseScreen) whyNotPull() string {
 		return why
 	}
 	switch files, others := s.now().Losses(); {
-	case files > 0:
+	case files > 0 || s.now().Commits > 0:
 		return ""
 	case others > 0:
 		return s.a.T("why.nofiles")

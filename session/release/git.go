@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -28,10 +29,13 @@ type gitTree struct {
 	head     string
 	unpushed int
 	stashes  int
+	tips     []string // commits, stashed ones too, that a remote lacks with what is behind them
 	dirty    []string // "XY path", path relative to dir
 	more     int      // dirty ones beyond maxDirty
 	clean    []string // absolute: tracked files that are as a pushed commit has them
 }
+
+var commitID = regexp.MustCompile(`^[0-9a-f]{40,64}$`)
 
 var errNoGit = errors.New("git is not installed there")
 
@@ -64,6 +68,12 @@ printf "u %s\0" "$n"
 s=0
 if g rev-parse -q --verify refs/stash >/dev/null 2>&1; then s=$(g rev-list --walk-reflogs --count refs/stash 2>/dev/null) || s=1; fi
 printf "s %s\0" "$s"
+if [ "$n" != 0 ]; then
+  for tip in $( { g rev-parse -q --verify HEAD; g for-each-ref --format="%(objectname)" refs/heads; } 2>/dev/null | sort -u); do
+    [ "$(g rev-list --count "$tip" --not $good 2>/dev/null)" = 0 ] || printf "b %s\0" "$tip"
+  done
+fi
+if [ "$s" != 0 ]; then for tip in $(g rev-list --walk-reflogs refs/stash 2>/dev/null || g rev-parse refs/stash); do printf "b %s\0" "$tip"; done; fi
 { g status --porcelain=v1 -z --untracked-files=all || printf "!!failed\0"; } 2>/dev/null |
 xargs -0 sh -c "for f; do case \$f in \"?? \"*) [ -L \"\$dir/\${f#???}\" ] && continue;; esac; printf \"w %s\\0\" \"\$f\"; done; exit 0" sh
 if [ -n "$h" ] && [ "$(g rev-list --count HEAD --not $good 2>/dev/null)" = 0 ]; then g ls-files -v -z 2>/dev/null | mark k; fi
@@ -115,6 +125,12 @@ func (m *Machine) readGit(ctx context.Context, dirs []string) ([]gitTree, error)
 			t.unpushed = number(rest)
 		case 's':
 			t.stashes = number(rest)
+		case 'b':
+			if !commitID.Match(rest) || len(t.tips) >= maxDirty {
+				t.why = "git's answer is not understood"
+				break
+			}
+			t.tips = append(t.tips, string(rest))
 		case 'w':
 			if string(rest) == "!!failed" {
 				t.why = "git status failed there"
@@ -160,10 +176,12 @@ func (m *Machine) readGit(ctx context.Context, dirs []string) ([]gitTree, error)
 
 // checkGit follows checkFiles, which knows what was proven to exist elsewhere.
 func (m *Machine) checkGit(trees []gitTree, err error) finding {
+	m.trees, m.v.Commits = nil, 0
 	if err != nil {
 		return unknown(CheckGit, why(err), phrase.Say("git.cure.type"))
 	}
 	f := finding{Check: Check{ID: CheckGit, State: Passed}, rests: map[string]string{}}
+	m.trees = trees
 	lost, unread, commits := 0, 0, 0
 	for _, t := range trees {
 		e := Evidence{What: remote.Short(t.dir, 160), Size: -1}
@@ -182,6 +200,11 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 		}
 		n := len(dirty) + t.more
 		f.rests[t.dir] = fmt.Sprintf("%s %d %d %d %s", t.head, t.unpushed, t.stashes, n, strings.Join(dirty, "\x00"))
+		saved := m.bundled(t)
+		if saved != "" {
+			f.rests[t.dir] += " " + saved + strings.Join(t.tips, " ")
+			t.unpushed, t.stashes = 0, 0
+		}
 		var parts []phrase.Text
 		if n > 0 {
 			parts = append(parts, sayDirty(dirty, n))
@@ -197,9 +220,13 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 			lost++
 			e.Lost, e.Detail = true, phrase.List(parts...)
 			f.Evidence = append(f.Evidence, e)
+		} else if saved != "" {
+			e.Detail = phrase.Say("git.bundled", saved)
+			f.Evidence = append(f.Evidence, e)
 		}
 	}
 	f.Evidence = bounded(f.Evidence)
+	m.v.Commits = len(m.lackCommits())
 	switch {
 	case lost > 0:
 		f.State = Failed
@@ -213,6 +240,8 @@ func (m *Machine) checkGit(trees []gitTree, err error) finding {
 		f.Cure = phrase.Say("git.cure.look")
 	case len(trees) == 0:
 		f.Summary = phrase.Say("git.none")
+	case len(m.whole) > 0:
+		f.Summary = phrase.Count("git.safe", len(trees))
 	default:
 		f.Summary = phrase.Count("git.clean", len(trees))
 	}

@@ -57,6 +57,9 @@ type Machine struct {
 	round     map[CheckID]finding
 	moving    map[string]bool // files seen to change while this run looked
 	pulled    map[string]bool // unsaved files that this run brought to Deps.PullDir, by their path below it
+	trees     []gitTree       // of the last round
+	bundles   []bundle        // that this run brought
+	whole     []bundle        // of them: read again in this round, and as they came
 	snapshots []takenSnapshot
 	declined  bool
 	snapNote  phrase.Text

@@ -1,5 +1,5 @@
 // The decision to pull: artifacts that differ go to their destination, unsaved
-// files to Deps.PullDir. The next round proves what arrived.
+// files and commits that are at no remote to Deps.PullDir. The next round proves what arrived.
 
 package release
 
@@ -56,7 +56,10 @@ func (m *Machine) pull(ctx context.Context) error {
 		if err := m.pullArtifacts(ctx, t, &done); err != nil {
 			return err
 		}
-		return m.pullUnsaved(ctx, t, &done)
+		if err := m.pullUnsaved(ctx, t, &done); err != nil {
+			return err
+		}
+		return m.pullCommits(ctx, &done)
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -105,6 +105,7 @@ type View struct {
 	Ended       provider.State // the same as a state; "" before
 	Cost        string         // the review's line; "?" where unknown
 	Review      []phrase.Text  `json:",omitempty"` // what else is to be learnt from this rental
+	Commits     int            // git trees whose commits exist nowhere else: a pull brings them
 	Pulled      int            // files that this run brought to PulledTo
 	PulledTo    string         // a folder here; "" where none
 }

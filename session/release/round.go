@@ -101,7 +101,10 @@ func (m *Machine) checks(ctx context.Context) error {
 			f, trees, gitErr = m.checkFiles(ctx)
 			return f
 		}},
-		{CheckGit, func(context.Context) finding { return m.checkGit(trees, gitErr) }},
+		{CheckGit, func(ctx context.Context) finding {
+			m.proveBundles(ctx)
+			return m.checkGit(trees, gitErr)
+		}},
 		{CheckSnapshot, m.checkSnapshot},
 		{CheckCosts, m.checkCosts},
 	}
