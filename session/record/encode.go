@@ -62,7 +62,10 @@ func (e encoder) view(v *session.View) viewWire {
 		Can:   []bool{v.CanStop, v.CanStart, v.CanDestroy, v.CanSnapshot},
 	}
 	if f := v.Facts; f != nil {
-		out.Facts = &facts{e.user(f.User), e.path(f.Home), f.Root, f.OS, f.Arch, f.Container, f.Tmux, f.GPUs}
+		out.Facts = &facts{e.user(f.User), e.path(f.Home), f.Root, e.machine(f.OS), e.machine(f.Arch), e.machine(f.Container), e.machine(f.Tmux), nil}
+		for _, name := range f.GPUs {
+			out.Facts.GPUs = append(out.Facts.GPUs, e.machine(name))
+		}
 	}
 	m := &v.Meter
 	out.Meter = meter{money(m.Cost), money(m.AtLeast), money(m.Today), money(m.PerHour), money(m.Running), money(m.ByMidnight),

@@ -101,13 +101,13 @@ type guardRule struct {
 }
 
 func (e encoder) guard(g *session.Guard) *guardWire {
-	out := &guardWire{ID: g.ID, Phase: g.Phase, Armed: g.Armed, Then: g.Then, Save: e.command(g.Save), ArmedAt: g.ArmedAt, SeenAt: g.SeenAt, Source: g.Source,
+	out := &guardWire{ID: e.of("guard", g.ID), Phase: e.guardWord(g.Phase), Armed: g.Armed, Then: g.Then, Save: e.command(g.Save), ArmedAt: g.ArmedAt, SeenAt: g.SeenAt, Source: e.source(g.Source),
 		Text: e.say(g.Text), Problem: e.say(g.Problem)}
 	if g.Then != session.ThenStop && g.Then != session.ThenNothing {
 		out.Then = e.command(g.Then)
 	}
 	for _, r := range g.Rules {
-		out.Rules = append(out.Rules, guardRule{r.Kind, e.say(r.Text), r.Due, r.Left, e.say(r.Why), e.say(r.Doubt), r.Met})
+		out.Rules = append(out.Rules, guardRule{e.guardWord(r.Kind), e.say(r.Text), r.Due, r.Left, e.say(r.Why), e.say(r.Doubt), r.Met})
 	}
 	return out
 }

@@ -310,10 +310,9 @@ func TestRedactsEveryText(t *testing.T) {
 	}
 }
 
-// kept are texts that say nothing about a person: what a card is, what a state is.
-var kept = map[string]bool{"Provider": true, "State": true, "OS": true, "Arch": true, "Container": true, "Tmux": true, "GPUs": true, "Currency": true, "ID": true,
-	"Stage": true, "Direction": true, "Transport": true, "Goal": true, "Phase": true, "Ended": true, "Cost": true, "Source": true, "Driver": true, "PCIBus": true,
-	"PState": true, "MIG": true, "Throttle": true, "Profile": true, "PerMonth": true, "Kind": true}
+// kept are texts of rentop's own, which no instance writes: what a state is, what money is.
+var kept = map[string]bool{"Provider": true, "State": true, "Currency": true, "ID": true,
+	"Stage": true, "Direction": true, "Transport": true, "Goal": true, "Phase": true, "Ended": true, "Cost": true, "PerMonth": true, "Kind": true}
 
 // mark writes a secret into every text but those kept.
 func mark(v reflect.Value, field string) {
@@ -326,8 +325,8 @@ func mark(v reflect.Value, field string) {
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() && v.Type() != reflect.TypeFor[time.Time]() {
 				name := v.Type().Field(i).Name
-				if v.Type() == reflect.TypeFor[gpu.GPU]() && name == "Name" {
-					name = "Driver" // a card's
+				if v.Type() == reflect.TypeFor[session.Guard]() { // from a file there
+					name += " there"
 				}
 				if v.Type() == reflect.TypeFor[release.Evidence]() && name == "What" || v.Type() == reflect.TypeFor[tmux.Job]() && name == "Why" {
 					name = "hidden"
@@ -343,6 +342,31 @@ func mark(v reflect.Value, field string) {
 		if !kept[field] && v.String() != "" {
 			v.SetString("SECRET " + v.String())
 		}
+	}
+}
+
+// What a machine tells of itself is known word by word: an instance that puts a name
+// or an address there gives nothing away.
+func TestMachineWords(t *testing.T) {
+	t.Parallel()
+	h := newStands()
+	for _, s := range []string{"H100 80GB HBM3", "GeForce RTX 4060 Ti", "RTX 6000 Ada Generation", "A100-SXM4-80GB", "Tesla V100-SXM2-16GB", "AMD Instinct MI300X OAM", "Ascend910", "910B4",
+		"GRID A10-24Q", "L40S", "GB10", "590.48.01", "24.1.2", "3.3a", "P0", "Enabled", "1g.10gb", "3g.40gb+me", "00000000:0A:00.0", "Debian GNU/Linux 12 (bookworm)", "Ubuntu 22.04.4 LTS", "x86_64", "docker"} {
+		if got := h.machine(s); got != s {
+			t.Errorf("%q becomes %q", s, got)
+		}
+	}
+	for s, want := range map[string]string{"RTX 4090 of alice": "RTX 4090 …", "10.0.0.7": "…", "root@gpu.example:41237": "…", "13800138000": "…", "Debian 12 for ACME Corp": "Debian 12 …", "H100\x1b[31m": "…", "/root/secret": "…"} {
+		if got := h.machine(s); got != want {
+			t.Errorf("%q becomes %q, want %q", s, got, want)
+		}
+	}
+	if h.source("nvml") != "nvml" || h.source("alice@host") == "alice@host" || h.guardWord("watching") != "watching" {
+		t.Error("sources and phases")
+	}
+	g := gpu.GPU{Throttle: []string{"power cap", "reason 0x200", "ask alice"}}
+	if h.card(&g); g.Throttle[0] != "power cap" || g.Throttle[1] != "reason 0x200" || strings.Contains(g.Throttle[2], "alice") {
+		t.Errorf("throttled: %q", g.Throttle)
 	}
 }
 

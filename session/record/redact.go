@@ -150,14 +150,10 @@ func (h *stands) sample(s *gpu.Sample) gpu.Sample {
 		return *s
 	}
 	out := *s
+	out.Source, out.Driver = h.source(s.Source), h.machine(s.Driver)
 	out.GPUs = append([]gpu.GPU(nil), s.GPUs...)
 	for i := range out.GPUs {
-		g := &out.GPUs[i]
-		g.UUID = h.of("GPU", g.UUID)
-		g.Instances = append([]gpu.Instance(nil), g.Instances...)
-		for j := range g.Instances {
-			g.Instances[j].UUID = h.of("MIG", g.Instances[j].UUID)
-		}
+		h.card(&out.GPUs[i])
 	}
 	out.Processes = append([]gpu.Process(nil), s.Processes...)
 	for i := range out.Processes {
