@@ -64,29 +64,45 @@ func waitCloud(t *testing.T, cloud, want string, within time.Duration) {
 	}
 }
 
-// TestGuardAlone: rentop ends, the network is cut and sshd is killed; the idle
-// instance is stopped all the same, and the next rentop learns it from the provider.
+// TestGuardAlone: rentop ends, the network is cut and sshd is killed; the instance is
+// stopped all the same, idle or at its time, and the next rentop learns it from the
+// provider.
 func TestGuardAlone(t *testing.T) {
 	t.Parallel()
-	srv, f, s, cloud := guarded(t, false)
-	g, err := s.Arm(t.Context(), GuardSpec{Idle: 2 * time.Second, Then: "cloudstop"})
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		spec   GuardSpec
+		source string
+	}{
+		"idle": {GuardSpec{Idle: 2 * time.Second}, "nvidia-smi"},
+		"at":   {GuardSpec{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv, f, s, cloud := guarded(t, false)
+			if c.spec.Then = "cloudstop"; name == "at" {
+				c.spec.At = time.Now().Add(10 * time.Second)
+			}
+			g, err := s.Arm(t.Context(), c.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !g.Armed || len(g.Rules) != 1 || g.Rules[0].Kind != name || c.source != "" && g.Source != c.source || len(g.Problem) > 0 {
+				t.Fatalf("armed: %+v", g)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			srv.Kill9()
+			waitCloud(t, cloud, "stopped", 40*time.Second)
+		})
 	}
-	if !g.Armed || len(g.Rules) != 1 || g.Rules[0].Kind != "idle" || g.Source != "nvidia-smi" || len(g.Problem) > 0 {
-		t.Fatalf("armed: %+v", g)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	srv.Kill9()
-	waitCloud(t, cloud, "stopped", 40*time.Second)
 }
 
-// TestGuardBudget: the numbers that the guard counts with are those of the meter.
+// TestGuardBudget: the numbers that the guard counts with are those of the meter, and
+// it stops the instance alone.
 func TestGuardBudget(t *testing.T) {
 	t.Parallel()
-	_, _, s, cloud := guarded(t, false)
+	srv, f, s, cloud := guarded(t, false)
 	if err := s.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +123,10 @@ func TestGuardBudget(t *testing.T) {
 	if err != nil || plan.Rules[0].Left == nil || plan.Rules[0].Left.Hours() > 1000000/36+1 || plan.Rules[0].Left.Hours() < 1000000/36-1000 {
 		t.Errorf("a million at 36 an hour: %+v, %v", plan.Rules, err)
 	}
+	if err := f.Close(); err != nil { // and nobody is there any more
+		t.Fatal(err)
+	}
+	srv.Kill9()
 	waitCloud(t, cloud, "stopped", 40*time.Second)
 }
 
