@@ -34,6 +34,7 @@ type Session struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	owned  stdsync.WaitGroup
+	saves  saveKeeper
 	ports  ports
 	inbox  chan func(*state)
 	view   atomic.Pointer[View]
@@ -102,6 +103,7 @@ type state struct {
 	ended    map[string]bool // jobs whose end the ledger has
 	timeline ledger.Timeline
 	saved    Saved
+	saving   *SavingView          // never changed
 	watched  map[string]time.Time // newest file under each watched path
 	alarms   alarm.Watch
 	alarmLog alarmLog

@@ -69,6 +69,8 @@ type View struct {
 	Receipts                                   map[string]Receipt // what each of Jobs has used, by its id
 	Running                                    int                // of Jobs
 	Saved                                      Saved
+	Artifacts                                  int            // as configured
+	Saving                                     *SavingView    // of them, as they are finished; nil: not now
 	Transfer                                   []TransferView // in the order in which they run
 	Limit                                      int64          // of its transfers, bytes a second each way; 0: none
 	Syncs                                      []SyncPair     // as configured

@@ -20,7 +20,7 @@ func (s *Session) publish(st *state) {
 		Name: s.cfg().Name, Provider: s.cfg().Provider, Address: st.address,
 		State: st.State, Reason: st.Reason, Since: st.Since, RetryAt: st.RetryAt, RTT: st.rtt,
 		Facts: st.facts, Sample: st.sample, History: st.history.view(), Day: st.day.view(), Guard: st.guard.view(now), Meter: m,
-		Jobs: slices.Clone(st.jobs), JobsErr: st.jobsErr, Receipts: st.receipts, Saved: st.saved,
+		Jobs: slices.Clone(st.jobs), JobsErr: st.jobsErr, Receipts: st.receipts, Saved: st.saved, Artifacts: len(s.cfg().Artifacts), Saving: st.saving,
 		Transfer: s.queue.list(), Limit: s.limit.Rate(), Ports: st.ports, Release: st.release,
 		CanStop: can.Stop, CanStart: can.Start, CanDestroy: can.Destroy, CanSnapshot: can.Snapshot,
 	}

@@ -52,6 +52,7 @@ type Fleet interface {
 	LimitTransfers(instance string, bytesPerSecond int64)
 	Outline(instance string, d sync.Direction, p *sync.Plan) session.Outline
 
+	KeepSaving(instance string, on bool) error
 	Snapshot(ctx context.Context, instance string) (session.Snapshot, error)
 	OpenPort(ctx context.Context, instance, port string) (session.Port, error)
 	ClosePort(instance, port string) bool

@@ -210,6 +210,7 @@ func TestTransferQueue(t *testing.T) {
 	d.press("s").see("limited to 4.0M/s", "paused", "queued", "2.0G on the wire (67 %)", "512M there already", "slower: commands cannot run")
 	d.press("j", "j", "space").heard("pause a100-tune 2 true")
 	d.press("j", "space").heard("pause a100-tune 3 false")
+	d.press("w").heard("save a100-tune false")
 	d.press("j", "K").heard("move a100-tune 4 true").press("J").heard("move a100-tune")
 	d.press("b").see("Limit the transfers of a100-tune", "4096K").press("ctrl+u", "'fast", "enter").see("is no rate")
 	d.press("ctrl+u", "'20M", "enter").heard("limit a100-tune 20971520").not("is no rate")

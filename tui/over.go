@@ -153,6 +153,14 @@ func (o over) StartTransfer(instance string, spec session.TransferSpec) (int, er
 	return on(o, instance, func(s *session.Session) (int, error) { return s.StartTransfer(spec) })
 }
 
+func (o over) KeepSaving(instance string, on bool) error {
+	s, err := o.f.Session(instance)
+	if err != nil {
+		return err
+	}
+	return s.KeepSaving(on)
+}
+
 func (o over) StartRelease(instance string, goal release.Goal) error {
 	_, err := on(o, instance, func(s *session.Session) (struct{}, error) { return struct{}{}, s.StartRelease(goal) })
 	return err

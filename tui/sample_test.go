@@ -94,6 +94,7 @@ func sample() *session.FleetView {
 			{ID: "j0", Name: "old", Command: "sleep 1", State: tmux.Lost, Why: "the instance restarted at 09:12", StartedAt: noon.Add(-50 * time.Hour), LogSize: 0},
 		},
 		Running: 1, Saved: session.Saved{Known: true, At: noon},
+		Artifacts: 2, Saving: &session.SavingView{Since: noon.Add(-3 * time.Hour), Files: 14, Bytes: 31 << 30, At: noon.Add(-4 * time.Minute), Last: "/root/project/out/checkpoint-4200/trainer_state.json"},
 		Limit: 4 << 20, Syncs: []session.SyncPair{{Local: ".", Remote: "~/project"}, {Local: "./结果", Remote: "~/project/out"}},
 		Transfer: []session.TransferView{
 			{ID: 1, Direction: treesync.Push, Local: ".", Remote: "~/project", Result: &treesync.Result{Files: 412, Bytes: 88 << 20, Wire: 21 << 20, Reused: 40 << 20, Took: 9 * time.Second, Verified: true}},
@@ -330,6 +331,7 @@ func (f *fake) PlanTransfer(_ context.Context, i string, s session.TransferSpec)
 func (f *fake) StartTransfer(i string, s session.TransferSpec) (int, error) {
 	return 3, f.note("transfer %s %s delete=%v verify=%v shown=%v", i, s.Direction, s.Delete, s.Verify, s.Shown)
 }
+func (f *fake) KeepSaving(i string, on bool) error      { return f.note("save %s %v", i, on) }
 func (f *fake) CancelTransfer(i string, id int)         { f.note("cancel %s %d", i, id) }
 func (f *fake) PauseTransfer(i string, id int, on bool) { f.note("pause %s %d %v", i, id, on) }
 func (f *fake) MoveTransfer(i string, id int, forward bool) bool {

@@ -36,6 +36,7 @@ func (s *syncScreen) actions() []action {
 		{id: "canceltransfer", keys: []string{"x"}, foot: true, why: s.whyNotCancel, do: s.cancel},
 		{id: "pausetransfer", keys: []string{"space"}, foot: true, why: s.whyNotChange, do: s.pause},
 		{id: "limittransfers", keys: []string{"b"}, foot: true, why: s.whyReadonly, do: s.limit},
+		{id: "keepsaving", keys: []string{"w"}, foot: true, why: s.whyNotSave, do: s.keepSaving},
 		{id: "sooner", keys: []string{"K", "shift+up"}, why: s.whyNotChange, do: s.reorder(true)},
 		{id: "later", keys: []string{"J", "shift+down"}, why: s.whyNotChange, do: s.reorder(false)},
 		{id: "down", keys: []string{"j", "down"}, do: s.move(1)},
@@ -271,6 +272,7 @@ func (s *syncScreen) draw(b cell.Area) {
 			}
 		}
 	}
+	a.savingLines(&p, b.W, v)
 	b = b.Sub(0, 1, b.W, b.H-1)
 	s.off = scroll(s.off, rowOf, len(p.rows), b.H-1)
 	s.off = p.draw(b, s.off)

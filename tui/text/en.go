@@ -109,6 +109,8 @@ func english() map[string]string {
 		"act.canceltransfer.help": "Stop a transfer; what has arrived stays",
 		"act.pausetransfer":       "pause",
 		"act.pausetransfer.help":  "Pause a transfer, or let it go on where it stood",
+		"act.keepsaving":          "save",
+		"act.keepsaving.help":     "Save artifacts as they are finished, until this is pressed again or rentop ends",
 		"act.limittransfers":      "limit",
 		"act.limittransfers.help": "How much of the line this instance's transfers may use",
 		"act.sooner":              "sooner",
@@ -301,6 +303,7 @@ func english() map[string]string {
 		"why.nothinglost": "nothing would be lost",
 		"why.isgone":      "%s is gone",
 		"why.nofiles":     "none of what would be lost is a file",
+		"why.noartifacts": "no artifacts are configured",
 		"why.nosnapshot":  "no snapshot can be taken now",
 		"why.tearing":     "the provider was asked already",
 		// adding and changing

@@ -5,6 +5,12 @@ func englishSync() map[string]string {
 	return map[string]string{
 		"sync.pairs":                 "FOLDERS",
 		"sync.transfers":             "TRANSFERS",
+		"saving.head":                "ARTIFACTS",
+		"saving.off":                 "not saved as they are finished; w begins",
+		"saving.none":                "saved as they are finished, for %s; nothing new yet; w ends it",
+		"saving.on":                  "saved as they are finished: %d files, %s, the last %s ago; w ends it",
+		"saving.on.1":                "saved as they are finished: %d file, %s, %s ago; w ends it",
+		"saving.ended":               "no longer saved as they are finished: %s",
 		"sync.nopairs":               "None configured. Press n to name two folders, or write in config.toml:",
 		"sync.limit":                 "limited to %s",
 		"sync.nomove":                "only a transfer that waits can be moved, and not beyond the ends",

@@ -109,6 +109,8 @@ func chinese() map[string]string {
 		"act.canceltransfer.help": "停止传输；已到达的文件保留",
 		"act.pausetransfer":       "暂停",
 		"act.pausetransfer.help":  "暂停传输，或从停下处继续",
+		"act.keepsaving":          "保存",
+		"act.keepsaving.help":     "成果一写完就保存，直到再按一次或退出 rentop",
 		"act.limittransfers":      "限速",
 		"act.limittransfers.help": "此实例的传输最多占用多少带宽",
 		"act.sooner":              "提前",
@@ -301,6 +303,7 @@ func chinese() map[string]string {
 		"why.nothinglost": "不会丢失任何东西",
 		"why.isgone":      "%s 已不存在",
 		"why.nofiles":     "会丢失的都不是文件",
+		"why.noartifacts": "没有配置成果",
 		"why.nosnapshot":  "现在无法创建快照",
 		"why.tearing":     "已经向服务商发出请求",
 		// adding and changing

@@ -5,6 +5,12 @@ func chineseSync() map[string]string {
 	return map[string]string{
 		"sync.pairs":                 "目录",
 		"sync.transfers":             "传输",
+		"saving.head":                "成果",
+		"saving.off":                 "没有持续保存；按 w 开始",
+		"saving.none":                "正在持续保存，已 %s；还没有新文件；按 w 停止",
+		"saving.on":                  "正在持续保存：%d 个文件，%s，最近一个在 %s 前；按 w 停止",
+		"saving.on.1":                "正在持续保存：%d 个文件，%s，在 %s 前；按 w 停止",
+		"saving.ended":               "已停止持续保存：%s",
 		"sync.nopairs":               "没有配置。按 n 指定两个目录，或写入 config.toml：",
 		"sync.limit":                 "限速 %s",
 		"sync.nomove":                "只有排队中的传输可以移动，且不能越过两端",
