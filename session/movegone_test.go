@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,5 +106,56 @@ func TestMoveFromGone(t *testing.T) {
 	}
 	if got.Job == nil || !got.NoEnv || len(got.Trash) > 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestMoveWithoutSnapshot: of an instance that is gone and of which no snapshot was
+// taken, the code comes from the folder of sync here, and artifacts from wherever they
+// are, also from the very instance that it moves to. What differs there is refused.
+func TestMoveWithoutSnapshot(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	code := filepath.Join(dir, "code")
+	f, a, b := two(t, dir)
+	in, err := f.Instance("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Add(config.Instance{Name: "bb", SSH: sshLine(b, b.Addr)}); err != nil { // one letter is a drive
+		t.Fatal(err)
+	}
+	in.Sync = []config.Pair{{Local: code, Remote: "~/p"}}
+	in.Artifacts = []config.Artifact{{Path: "~/logs", To: "bb:kept/logs"}, {Path: "~/one.txt", To: filepath.Join(dir, "kept.txt")}}
+	if err := f.Edit("a", in); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(code, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"code/train.sh": "exec sleep 300", "code/x.log": "left out", "code/.gitignore": "*.log\n", "kept.txt": "one"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, b.Home, "kept/logs/sub/l1", "log")
+	put(t, b.Home, "one.txt", "mine")
+	f.Close()
+	a.Kill9()
+	f = reopen(t, dir, b)
+	spec := moveOf(t, f)
+	spec.NoJob = true
+	var taken *OccupiedError
+	if _, err := f.Move(t.Context(), spec, nil, quietly, nil); !errors.As(err, &taken) || len(taken.Differ) != 1 || !taken.Skips || reads(t, b.Home, "p/train.sh") != "?" {
+		t.Fatalf("what differs there is refused before anything is changed: %v", err)
+	}
+	spec.Skip = true
+	got, err := f.Move(t.Context(), spec, nil, quietly, nil)
+	if err != nil || got.Plan.Saved != nil || len(got.Plan.Sources) != 3 || got.Files != 3 {
+		t.Fatalf("%v %+v", err, got)
+	}
+	for rel, want := range map[string]string{"p/train.sh": "exec sleep 300", "p/x.log": "?", "logs/sub/l1": "log", "one.txt": "mine"} {
+		if is := reads(t, b.Home, rel); is != want {
+			t.Errorf("%s: %q", rel, is)
+		}
 	}
 }

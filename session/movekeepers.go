@@ -14,13 +14,19 @@ import (
 
 // This file has the places that saved files are brought from.
 
-// localKept is a folder here, or one file of it.
-type localKept struct{ dir, only string }
+// localKept is a folder here, or one file of it, which was called as there.
+type localKept struct{ dir, only, as string }
 
 func (l localKept) close() {}
 
 func (l localKept) list(ctx context.Context) (out []sync.Entry, err error) {
-	add := func(e sync.Entry) error { out = append(out, e); return nil }
+	add := func(e sync.Entry) error {
+		if l.only != "" {
+			e.Path, e.From = l.as, l.only
+		}
+		out = append(out, e)
+		return nil
+	}
 	if l.only != "" {
 		return out, sync.Local{}.Stat(ctx, filepath.ToSlash(l.dir), []string{l.only}, add)
 	}
@@ -28,7 +34,11 @@ func (l localKept) list(ctx context.Context) (out []sync.Entry, err error) {
 }
 
 func (l localKept) hash(ctx context.Context, paths []string) (map[string]string, error) {
-	return hashes(ctx, sync.Local{}, filepath.ToSlash(l.dir), paths, nil)
+	if l.only == "" || len(paths) == 0 {
+		return hashes(ctx, sync.Local{}, filepath.ToSlash(l.dir), paths, nil)
+	}
+	sums, err := hashes(ctx, sync.Local{}, filepath.ToSlash(l.dir), []string{l.only}, nil)
+	return map[string]string{l.as: sums[l.only]}, err
 }
 
 func (l localKept) bring(ctx context.Context, _ *Session, t sync.Transport, root string, files []sync.Entry, p *meter, done func(sync.Entry, error)) error {

@@ -118,11 +118,11 @@ func (m *mover) openKept(ctx context.Context, k *keeping, a config.Artifact) err
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(home, to)
 		}
-		only := ""
+		only, as := "", path.Base(k.path)
 		if st, err := os.Stat(to); err == nil && st.Mode().IsRegular() { // one file, under a name of its own
 			to, only = filepath.Dir(to), filepath.Base(to)
 		}
-		k.place = localKept{to, only}
+		k.place = localKept{to, only, as}
 	}
 	return nil
 }
