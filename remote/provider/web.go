@@ -70,7 +70,7 @@ func newWeb(kind, base string, o Options, auth func(http.Header, string)) (*web,
 		w.next = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true}
 	}
 	if w.sleep == nil {
-		w.sleep = sleep
+		w.sleep = remote.Sleep
 	}
 	w.http = &http.Client{Transport: w, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return w, nil
@@ -79,17 +79,6 @@ func newWeb(kind, base string, o Options, auth func(http.Header, string)) (*web,
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // repeatKey marks a context's requests as safe to repeat or not, where the

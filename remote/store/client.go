@@ -20,6 +20,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"rentop/remote"
 	"rentop/remote/agent/link"
 )
 
@@ -59,7 +60,7 @@ func Open(p Place, k Key, o Options) (*Client, error) {
 		c.now = time.Now
 	}
 	if c.sleep == nil {
-		c.sleep = sleep
+		c.sleep = remote.Sleep
 	}
 	next := o.Transport
 	if next == nil {
@@ -392,15 +393,4 @@ func parseMtime(text string) time.Time {
 		n = 0
 	}
 	return time.Unix(s, n)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -44,16 +44,7 @@ type wallClock struct{}
 
 func (wallClock) Now() time.Time { return time.Now() }
 
-func (wallClock) Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (wallClock) Sleep(ctx context.Context, d time.Duration) error { return remote.Sleep(ctx, d) }
 
 // Timing says how long the provider is asked for proof. Zero values are the
 // defaults in brackets.
