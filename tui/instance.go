@@ -101,6 +101,9 @@ func instancePage(l *look, s *session.View, w int, alerts bool) page {
 	}
 	p.gap()
 	p.machineRows(l, s, w)
+	if alerts {
+		p.moreRows(l, s, w)
+	}
 	if alerts && first < len(s.Alerts) {
 		p.gap()
 		p.alertRows(l, s.Alerts[first:], w)

@@ -184,6 +184,7 @@ var scenes = []struct {
 	{"overview-filter", sample, []string{"/", "'4090"}},
 	{"overview-order", trouble, []string{"o", "O"}},
 	{"instance", sample, []string{"enter"}},
+	{"instance-cards", told, []string{"enter", "G"}},
 	{"instance-lost-card", trouble, []string{"G", "enter"}},
 	{"instance-no-driver", trouble, []string{"G", "k", "enter"}},
 	{"jobs", sample, []string{"J", "j"}},
