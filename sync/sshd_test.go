@@ -36,6 +36,7 @@ func open(t *testing.T, r sync.Remote) sync.Transport {
 }
 
 // TestTransportsOverSSH runs the suite over real servers with difficult shells.
+// TestTransports runs all of it with each choice of programs.
 func TestTransportsOverSSH(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -69,7 +70,7 @@ func TestTransportsOverSSH(t *testing.T) {
 				if name, _ := tr.Name(); c.as != "" && name != c.as {
 					t.Fatalf("opened %q, want %q", name, c.as)
 				}
-				return transporttest.Env{Transport: moved{tr, home}, Home: home, Exact: true, Small: small(t), NoSmall: apart, Own: own(t, s.Home)}
+				return transporttest.Env{Transport: moved{tr, home}, Home: home, Exact: true, Small: small(t), NoSmall: apart, Brief: c.name != "sshd", Own: own(t, s.Home)}
 			})
 		})
 	}

@@ -111,8 +111,12 @@ func interrupt(t *testing.T, s *suite) {
 		os.Chmod(filepath.Join(s.root, n), 0o666)
 		files = append(files, s.file(s.src, n, newData[n]))
 	}
+	rounds := 8
+	if s.Brief {
+		rounds = 2
+	}
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for range 8 {
+	for range rounds {
 		ctx, cancel := context.WithCancel(t.Context())
 		at := rnd.Int64N(6 << 20)
 		got, err := s.send(ctx, files, &meter{hook: func(c int64) {
@@ -182,7 +186,7 @@ func interrupt(t *testing.T, s *suite) {
 // resume: what was acknowledged before a cut does not travel again.
 func resume(t *testing.T, s *suite) {
 	s.Interrupted = true
-	if s.Unsafe {
+	if s.Unsafe || s.Brief {
 		return // does not apply: a copy on one machine is not resumed
 	}
 	data := random(9, 32<<20)
@@ -341,6 +345,9 @@ func changed(t *testing.T, s *suite) {
 }
 
 func many(t *testing.T, s *suite) {
+	if s.Brief {
+		return
+	}
 	needtest.Time(t, "makes many files")
 	var files []sync.Entry
 	for i := range 2500 {

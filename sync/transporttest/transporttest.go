@@ -26,6 +26,7 @@ type Env struct {
 	Exact     bool              // keeps times finer than a second
 	Small     string            // a folder on the instance with about 1 MB of space; "" skips
 	NoSmall   bool              // a full disk is proven with another Env of the same transport
+	Brief     bool              // what only the programs there decide, not the shell, is proven with another Env
 	Own       func(path string) // gives a file made by the test to the login; nil: it is
 	Unsafe    bool              // the transport lives on this machine: no interruption between the sides
 }
