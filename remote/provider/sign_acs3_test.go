@@ -1,8 +1,11 @@
 package provider
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
-	"net/url"
+	"strings"
 	"testing"
 	"time"
 )
@@ -25,7 +28,18 @@ func TestACS3(t *testing.T) {
 	if a, b := nonce(), nonce(); a == b || len(a) < 16 {
 		t.Errorf("%q, %q", a, b)
 	}
-	if got := canonicalQuery(url.Values{"b": {"*~/é"}, "a": {"x y+z"}}); got != "a=x%20y%2Bz&b=%2A~%2F%C3%A9" {
-		t.Error(got)
+	// Escapes and a token, by the rules of the page.
+	r, err = http.NewRequest(http.MethodPost, "https://ecs.cn-shanghai.aliyuncs.com/?b=%2A~%2F%C3%A9&a=x+y%2Bz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signACS3(r, pair{id: "id", secret: "secret", token: "token"}, time.Unix(0, 0), "n")
+	sum := func(s string) string { x := sha256.Sum256([]byte(s)); return hex.EncodeToString(x[:]) }
+	canonical := "POST\n/\na=x%20y%2Bz&b=%2A~%2F%C3%A9\nhost:ecs.cn-shanghai.aliyuncs.com\nx-acs-content-sha256:" + sum("") +
+		"\nx-acs-date:1970-01-01T00:00:00Z\nx-acs-security-token:token\nx-acs-signature-nonce:n\n\nhost;x-acs-content-sha256;x-acs-date;x-acs-security-token;x-acs-signature-nonce\n" + sum("")
+	mac := hmac.New(sha256.New, []byte("secret"))
+	mac.Write([]byte("ACS3-HMAC-SHA256\n" + sum(canonical)))
+	if got, want := r.Header.Get("Authorization"), "Signature="+hex.EncodeToString(mac.Sum(nil)); !strings.HasSuffix(got, want) {
+		t.Errorf("%s, not %s", got, want)
 	}
 }
