@@ -127,6 +127,7 @@ func (w viewWire) view(name string) session.View {
 	if w.Guard != nil {
 		v.Guard = w.Guard.guard()
 	}
+	v.Artifacts, v.Saving = count(w.Artifacts), w.Saving.view()
 	if w.Release != nil {
 		v.Release = w.Release.view(v.Name)
 	}

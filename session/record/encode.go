@@ -97,6 +97,7 @@ func (e encoder) view(v *session.View) viewWire {
 	if v.Guard != nil {
 		out.Guard = e.guard(v.Guard)
 	}
+	out.Artifacts, out.Saving = v.Artifacts, e.saving(v.Saving)
 	if v.Release != nil {
 		out.Release = e.release(v.Release)
 	}

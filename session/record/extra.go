@@ -1,6 +1,6 @@
 package record
 
-// Of a view what came later: receipts of jobs, guards, balances.
+// Of a view what came later: receipts of jobs, guards, balances, what saves artifacts.
 
 import (
 	"math"
@@ -144,4 +144,30 @@ func (b balance) balance() (session.Balance, bool) {
 		return session.Balance{}, false
 	}
 	return session.Balance{Provider: remote.Short(b.Provider, 40), Left: *left, At: b.At, Lasts: max(b.Lasts, 0), AtMost: b.AtMost}, true
+}
+
+// savingWire is what saves artifacts as they are finished.
+type savingWire struct {
+	Since  time.Time `json:"since,omitzero"`
+	Files  int       `json:"files,omitempty"`
+	Bytes  int64     `json:"bytes,omitempty"`
+	Failed int       `json:"failed,omitempty"`
+	At     time.Time `json:"at,omitzero"`
+	Last   string    `json:"last,omitempty"`
+	Err    string    `json:"error,omitempty"`
+	Ended  bool      `json:"ended,omitempty"`
+}
+
+func (e encoder) saving(v *session.SavingView) *savingWire {
+	if v == nil {
+		return nil
+	}
+	return &savingWire{v.Since, v.Files, v.Bytes, v.Failed, v.At, e.path(v.Last), e.text(v.Err), v.Ended}
+}
+
+func (w *savingWire) view() *session.SavingView {
+	if w == nil {
+		return nil
+	}
+	return &session.SavingView{Since: w.Since, Files: count(w.Files), Bytes: count(w.Bytes), Failed: count(w.Failed), At: w.At, Last: text(w.Last), Err: text(w.Err), Ended: w.Ended}
 }

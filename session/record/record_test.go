@@ -74,6 +74,7 @@ func view(n int) *session.FleetView {
 		PastAlerts: []session.PastAlert{{Alert: session.Alert{ID: "hot", Level: session.Warn, Since: noon.Add(-time.Hour), Text: phrase.Say("alert.hot", 0)}, Ended: noon}},
 		CanStop:    true,
 		Day:        session.History{Step: time.Minute, CPU: []float64{1, 2}, Mean: []float64{3, math.NaN()}},
+		Artifacts:  1, Saving: &session.SavingView{Since: noon, Files: 3, Bytes: 7 << 30, Failed: 1, At: noon, Last: "/root/project/ckpt/best.pt", Err: "10.0.0.7 refused"},
 		Guard: &session.Guard{ID: "g", Phase: "watching", Armed: true, Then: "sudo poweroff", Save: "cp -r ckpt /mnt", Text: phrase.Plain("armed: sudo poweroff"),
 			Rules: []session.GuardRule{{Kind: "idle", Text: phrase.Plain("idle for 20 min"), Due: noon}}},
 	}
@@ -161,7 +162,10 @@ func plain(t testing.TB, v *session.FleetView) string {
 		if s.Guard != nil {
 			fmt.Fprintf(&b, "%+v", *s.Guard)
 		}
-		s.Receipts, s.Guard = nil, nil
+		if s.Saving != nil {
+			fmt.Fprintf(&b, "%+v", *s.Saving)
+		}
+		s.Receipts, s.Guard, s.Saving = nil, nil, nil
 		for i := range s.Transfer {
 			fmt.Fprintf(&b, "%+v", s.Transfer[i].Result)
 		}

@@ -95,6 +95,9 @@ type viewWire struct {
 
 	Receipts map[string]receipt `json:"receipts,omitempty"` // by the job's id
 	Guard    *guardWire         `json:"guard,omitempty"`
+
+	Artifacts int         `json:"artifacts,omitempty"`
+	Saving    *savingWire `json:"saving,omitempty"`
 }
 
 type facts struct {
