@@ -5,7 +5,9 @@ package guard
 
 import (
 	"context"
-	"regexp"
+	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"rentop/remote/clean"
@@ -24,11 +26,33 @@ type Notice struct {
 	At    time.Time // when it will be taken back, as announced; zero where that is not told
 }
 
-// noticeTime is a time in an answer: an XML schema time in UTC, alone or in JSON.
-var noticeTime = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
+// noticeForms are how a time stands alone on a page: Alibaba's is in UTC, Tencent's in
+// China's time in every region (https://www.tencentcloud.com/document/product/213/32487).
+var noticeForms = []struct {
+	layout string
+	zone   *time.Location
+}{{time.RFC3339, time.UTC}, {time.DateTime, time.FixedZone("UTC+8", 8*60*60)}}
 
-// noticeOf reads an answer. One without a time is none that we know: any page may be
-// there, and a save that begins for nothing is told as a reclaim.
+// noticeTime reads a page that is a time, or AWS's object of an action and its time. Any
+// other page may be there, and a save that begins for nothing is told as a reclaim.
+func noticeTime(out string) (time.Time, bool) {
+	text := strings.TrimSpace(out)
+	if strings.HasPrefix(text, "{") {
+		var aws struct{ Action, Time string }
+		if json.Unmarshal([]byte(text), &aws) != nil || !slices.Contains([]string{"terminate", "stop", "hibernate"}, aws.Action) {
+			return time.Time{}, false
+		}
+		text = aws.Time
+	}
+	for _, form := range noticeForms {
+		if at, err := time.ParseInLocation(form.layout, text, form.zone); err == nil {
+			return at.UTC(), true
+		}
+	}
+	return time.Time{}, false
+}
+
+// noticeOf reads an answer.
 func noticeOf(out string, err error) Notice {
 	n := Notice{Asked: true}
 	switch {
@@ -38,12 +62,9 @@ func noticeOf(out string, err error) Notice {
 		n.Err = clean.Short(err.Error(), 200)
 	case out == "":
 	default:
-		at, perr := time.Parse(time.RFC3339, noticeTime.FindString(out))
-		if perr != nil {
+		if n.At, n.Given = noticeTime(out); !n.Given {
 			n.Err = "the answer is not understood: " + clean.Short(out, 120)
-			break
 		}
-		n.Given, n.At = true, at.UTC()
 	}
 	return n
 }

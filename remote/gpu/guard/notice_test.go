@@ -23,6 +23,10 @@ func TestNoticeOf(t *testing.T) {
 		"nothing":              {},
 		"AWS":                  {out: `{"action": "terminate", "time": "2026-11-30T12:03:00Z"}`, given: true, at: "12:03:00"},
 		"a time alone":         {out: "2026-11-30T12:05:00Z", given: true, at: "12:05:00"},
+		"Tencent's, in UTC+8":  {out: "2026-11-30 20:05:00\n", given: true, at: "12:05:00"},
+		"a time on a page":     {out: "<p>served 2026-11-30T12:05:00Z</p>", says: "not understood"},
+		"another's JSON":       {out: `{"time": "2026-11-30T12:05:00Z"}`, says: "not understood"},
+		"not an action of it":  {out: `{"action": "none", "time": "2026-11-30T12:05:00Z"}`, says: "not understood"},
 		"any page":             {out: "<html>log in to the hotel</html>", says: "not understood"},
 		"no such day":          {out: "2026-13-39T12:05:00Z", says: "not understood"},
 		"nobody":               {out: "nobody answers", err: errors.New("exit status 1"), says: "nobody answers"},
@@ -39,7 +43,8 @@ func TestNoticeOf(t *testing.T) {
 }
 
 func FuzzNotice(f *testing.F) {
-	f.Add(`{"time":"2026-11-30T12:03:00Z"}`)
+	f.Add(`{"action":"stop","time":"2026-11-30T12:03:00Z"}`)
+	f.Add("2026-11-30 20:03:00")
 	f.Fuzz(func(t *testing.T, out string) {
 		if n := noticeOf(out, nil); n.Given && (n.Err != "" || n.At.IsZero()) {
 			t.Errorf("%+v", n)
