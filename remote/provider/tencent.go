@@ -2,7 +2,7 @@ package provider
 
 // Tencent Cloud CVM 2017-03-12, https://cloud.tencent.com/document/api/213; how it is
 // asked is in tencent_wire.go. A stop keeps charging unless STOP_CHARGING is asked
-// for, which is ignored where it is not supported: what became of it is
+// for, which is ignored (or refused) where it is not supported: what became of it is
 // StopChargingMode. What an instance leaves is in tencent_left.go.
 
 import (
@@ -32,7 +32,7 @@ func newTencent(o Options) (driver, error) {
 	}
 	tencentCodes().read(w, func(status int, body []byte) (int, string, string) {
 		code, said := tencentError(body)
-		if strings.HasPrefix(code, "InternalError") {
+		if strings.HasPrefix(code, "Internal") {
 			status = http.StatusInternalServerError
 		}
 		return status, code, said

@@ -52,7 +52,7 @@ func (t tencent) snapshot(ctx context.Context, in Instance, name string) (Snapsh
 		if err != nil {
 			return "", err
 		}
-		body := map[string]any{"InstanceId": own, "ImageName": name, "ImageDescription": "made by rentop before a release", "ForcePoweroff": "FALSE"}
+		body := map[string]any{"InstanceId": own, "ImageName": name, "ImageDescription": "made by rentop before a release", "ForcePoweroff": "false"}
 		if ids := dataDisks(disks); len(ids) > 0 {
 			body["DataDiskIds"] = ids
 		}

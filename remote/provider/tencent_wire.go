@@ -20,12 +20,12 @@ import (
 	"rentop/remote"
 )
 
-// tencentCodes: https://cloud.tencent.com/document/api/213/30435
+// tencentCodes: https://cloud.tencent.com/document/api/213/30435, as errors.go of its client has them (2026-08).
 func tencentCodes() codes {
 	return codes{
-		absent: []string{"InvalidInstanceId.NotFound", "InvalidImageId.NotFound"},
-		state: []string{"InvalidInstanceState", "InvalidInstance.NotSupported", "OperationDenied.InstanceOperationInProgress", "UnsupportedOperation.Instance", "MutexOperation",
-			"InvalidImageName.Duplicate", "InvalidParameterValue.InvalidImageNameDuplicate"},
+		absent: []string{"InvalidInstanceId.NotFound", "ResourceNotFound.InvalidInstanceIdNotFound", "InvalidImageId.NotFound"},
+		state: []string{"InvalidInstanceState", "InvalidInstance.NotSupported", "OperationDenied.InstanceOperationInProgress", "UnsupportedOperation", "MutexOperation",
+			"InvalidImageName.Duplicate", "FailedOperation.InvalidImageState"},
 		stock:  []string{"ResourceInsufficient", "ResourcesSoldOut", "ResourceUnavailable"},
 		clock:  []string{"AuthFailure.SignatureExpire"},
 		key:    []string{"AuthFailure.SecretIdNotFound", "AuthFailure.SignatureFailure", "AuthFailure.InvalidSecretId", "AuthFailure.TokenFailure", "AuthFailure.InvalidAuthorization"},

@@ -108,7 +108,7 @@ func Tencent(testing.TB) *Dialect {
 			}
 			answer(map[string]any{"TotalCount": 1, "AddressSet": []any{one}})
 		case "CreateImage":
-			if in.ForcePoweroff != "FALSE" || len(in.DataDiskIds) != 1 || len(in.ImageName) > 60 {
+			if in.ForcePoweroff != "false" || len(in.DataDiskIds) != 1 || len(in.ImageName) > 60 {
 				s.t.Errorf("image %s", body)
 			}
 			im := &Image{fmt.Sprintf("img-%d", len(s.Images)+1), in.ImageName, region + "/" + in.InstanceId}
