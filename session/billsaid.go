@@ -33,6 +33,19 @@ func (a Account) Said() phrase.Text {
 	return phrase.Say("bill.balance", a.Provider, a.Balance).Then(runsOut(a.Runway, a.PerHour))
 }
 
+// Said is a balance as it was last told, and how long it lasts from now.
+func (b Balance) Said() phrase.Text {
+	t := phrase.Say("bill.balance", b.Provider, b.Left)
+	switch {
+	case b.Lasts <= 0: // no end in sight, or not known
+	case b.AtMost:
+		return t.Then(phrase.Say("bill.atmost", span(b.Lasts)))
+	default:
+		return t.Then(phrase.Say("bill.runs", span(b.Lasts)))
+	}
+	return t
+}
+
 func runsOut(d *time.Duration, perHour *billing.Amount) phrase.Text {
 	if d == nil || perHour == nil {
 		return nil

@@ -267,8 +267,15 @@ func (s *costsScreen) draw(b cell.Area) {
 	b.Put(0, b.H-1, a.th.Dim, a.T("costs.export", groups[s.by]))
 }
 
-// said is how long budgets last, what providers charged, and what was left behind.
+// said is how long balances and budgets last, what providers charged, and what was
+// left behind. Balances are the live ones: they are asked for while the screen is open.
 func (s *costsScreen) said(w int) (p page) {
+	one := s.a.session(s.only)
+	for _, x := range s.a.v.Balances {
+		if s.only == "" || one != nil && one.Provider == x.Provider {
+			p.text(w, 0, s.a.th.Dim, s.a.S(x.Said()))
+		}
+	}
 	for _, x := range s.got.Said {
 		if s.only == "" || x.Instance == s.only {
 			p.text(w, 0, s.a.th.Dim, s.a.S(x.Text))

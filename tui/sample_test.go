@@ -125,6 +125,7 @@ func sample() *session.FleetView {
 		At: noon, Sessions: []session.View{tune, data, h20},
 		PerHour: session.Sums{Amounts: []billing.Amount{*cny(1298)}}, Today: session.Sums{Amounts: []billing.Amount{*cny(3171)}},
 		BudgetLeft: session.Sums{Amounts: []billing.Amount{*cny(1829)}},
+		Balances:   []session.Balance{{Provider: "autodl", Left: *cny(12345), At: noon, Lasts: 9*time.Hour + 30*time.Minute}},
 	}
 }
 

@@ -40,7 +40,7 @@ func alibabaCodes() codes {
 	return codes{
 		absent: []string{"InvalidInstanceId.NotFound", "InvalidImageId.NotFound"},
 		state:  []string{"IncorrectInstanceStatus", "InvalidInstance.NotSupported", "InstanceExpiredOrInArrears", "InvalidImageName.Duplicated", "OperationDenied.InstanceStatus"},
-		stock:  []string{"OperationDenied.NoStock", "ZoneNoResource", "InvalidResourceType.NotSupported", "Zone.NotOnSale"},
+		stock:  []string{"OperationDenied.NoStock", "InvalidResourceType.NotSupported", "Zone.NotOnSale"},
 		key:    []string{"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecurityToken", "IncompleteSignature"},
 		rights: []string{"Forbidden", "NoPermission", "NotAuthorized", "OperationDenied.NoPermission"},
 		clock:  []string{"InvalidTimeStamp", "IllegalTimestamp"},

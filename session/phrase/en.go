@@ -190,6 +190,8 @@ var english = map[ID]string{
 	"bill.budget":          "budget of %s: %s of %s left",
 	"bill.balance":         "%s: a balance of %s",
 	"bill.lasts":           ", %s at %s/h",
+	"bill.runs":            ", which lasts %s as things are",
+	"bill.atmost":          ", which lasts %s at most: the price of an instance there is not known",
 	"bill.left":            "%s left %s %s behind, for %s a month",
 	"bill.left.unpriced":   "%s left %s %s behind, at a price that is not known",
 	"bill.charged":         "%s, %s to %s: charged %s",

@@ -255,6 +255,8 @@ func chinesePhrases() map[phrase.ID]string {
 		"bill.budget":          "%s 的预算：剩余 %s，共 %s",
 		"bill.balance":         "%s：余额 %s",
 		"bill.lasts":           "，按 %[2]s/h 还能用 %[1]s",
+		"bill.runs":            "，照现在这样还能用 %s",
+		"bill.atmost":          "，最多还能用 %s：那里有实例的价格不知道",
 		"bill.left":            "%s 留下了 %s %s：每月 %s",
 		"bill.left.unpriced":   "%s 留下了 %s %s：价格未知",
 		"bill.charged":         "%s，%s 至 %s：平台收取 %s",
