@@ -168,14 +168,15 @@ func TestTransports(t *testing.T) {
 		name, as string
 		make     func(t *testing.T, l *local)
 		exact    bool
+		brief    bool // large files go as with "auto", batches as in the next case
 	}{
-		{"auto", "tar+zstd, sftp", func(t *testing.T, l *local) {}, true},
-		{"no sftp", "tar+zstd", func(t *testing.T, l *local) { l.noSFTP = true }, true},
-		{"gzip", "tar+gzip, sftp", func(t *testing.T, l *local) { l.path = tools(t, append(base, "gzip")...) }, true},
-		{"plain", "tar", func(t *testing.T, l *local) { l.path = tools(t, base...); l.noSFTP = true }, true},
-		{"busybox", "tar+gzip, sftp", func(t *testing.T, l *local) { l.path = busybox(t) }, false},
-		{"busybox no sftp", "tar+gzip", func(t *testing.T, l *local) { l.path = busybox(t); l.noSFTP = true }, false},
-		{"sftp", "sftp", func(t *testing.T, l *local) { l.noExec = true }, false},
+		{"auto", "tar+zstd, sftp", func(t *testing.T, l *local) {}, true, false},
+		{"no sftp", "tar+zstd", func(t *testing.T, l *local) { l.noSFTP = true }, true, false},
+		{"gzip", "tar+gzip, sftp", func(t *testing.T, l *local) { l.path = tools(t, append(base, "gzip")...) }, true, true},
+		{"plain", "tar", func(t *testing.T, l *local) { l.path = tools(t, base...); l.noSFTP = true }, true, false},
+		{"busybox", "tar+gzip, sftp", func(t *testing.T, l *local) { l.path = busybox(t) }, false, true},
+		{"busybox no sftp", "tar+gzip", func(t *testing.T, l *local) { l.path = busybox(t); l.noSFTP = true }, false, false},
+		{"sftp", "sftp", func(t *testing.T, l *local) { l.noExec = true }, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -190,7 +191,7 @@ func TestTransports(t *testing.T) {
 				if name, _ := tr.Name(); name != c.as {
 					t.Fatalf("opened %q, want %q", name, c.as)
 				}
-				return transporttest.Env{Transport: tr, Home: l.home, Exact: c.exact, Small: small(t)}
+				return transporttest.Env{Transport: tr, Home: l.home, Exact: c.exact, Small: small(t), Brief: c.brief}
 			})
 		})
 	}
