@@ -80,7 +80,7 @@ func (x *transfer) fresh() {
 func TestFaultsTransferKilled9(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sshtest.Options{})
-	push, pull := transfers(t, r, 60, 20<<20)
+	push, pull := transfers(t, r, 40, 12<<20)
 	rng := seeded(1)
 	for _, x := range []*transfer{push, pull} {
 		kills, parts := 0, 0
@@ -111,7 +111,7 @@ func TestFaultsTransferKilled9(t *testing.T) {
 func TestFaultsTransferCut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sshtest.Options{})
-	push, pull := transfers(t, r, 60, 20<<20)
+	push, pull := transfers(t, r, 40, 12<<20)
 	rng := seeded(2)
 	for _, x := range []*transfer{push, pull} {
 		for _, how := range []string{"RST", "FIN", "hole", "kill -9 of the sessions", "kill -9 of sshd"} {
@@ -197,7 +197,7 @@ func TestFaultsFarDiskFull(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, c.o)
 			src := filepath.Join(r.dir, "src")
-			growTree(t, src, 30, 20<<20)
+			growTree(t, src, 30, 12<<20)
 			_, errs, code := r.try("push", "box", src, "proj")
 			if code != 1 || !strings.Contains(errs, "full") || !strings.Contains(errs, "big.bin") {
 				t.Errorf("ended with %d, %q", code, errs)
@@ -232,7 +232,7 @@ func TestFaultsFarDiskFull(t *testing.T) {
 func TestFaultsNearDiskFull(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, sshtest.Options{})
-	push, _ := transfers(t, r, 30, 20<<20)
+	push, _ := transfers(t, r, 30, 12<<20)
 	r.run(push.args...)
 	small := filepath.Join(r.dir, "small")
 	if err := os.Mkdir(small, 0o700); err != nil {
