@@ -9,6 +9,7 @@ import (
 	"rentop/remote"
 	"rentop/remote/provider"
 	"rentop/session/billing"
+	"rentop/sync/tree"
 )
 
 // Check says what is wrong with an instance before it is written: "" or a
@@ -33,6 +34,9 @@ func CheckName(name string) string {
 		return fmt.Sprintf("the name %q may not begin with %q", remote.Clean(name), name[:1])
 	case remote.Clean(name) != name || strings.ContainsAny(name, ` /\:*?"<>|'`):
 		return fmt.Sprintf("the name %q has a space or a character that file names cannot hold; use letters, digits, - and _", remote.Clean(name))
+	}
+	if why := tree.WindowsName(name); why != "" { // everywhere: a config is shared between computers
+		return fmt.Sprintf("the name %q cannot name a folder everywhere: %s; take another", name, why)
 	}
 	return ""
 }

@@ -343,6 +343,16 @@ func TestFaultNamesTheLine(t *testing.T) {
 	}
 }
 
+// A name becomes that of a folder, on whichever computer the config is used.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for name, good := range map[string]bool{"a100": true, "console": true, "con": false, "LPT1": false, "nul.txt": false, "a.": false, "a/b": false, "": false} {
+		if what := CheckName(name); (what == "") != good {
+			t.Errorf("%q: %q", name, what)
+		}
+	}
+}
+
 func TestTransferKeys(t *testing.T) {
 	f, err := Parse("config.toml", []byte("[transfer]\nlimit = \"20M\"\nagent = false\n[instance.a]\nssh = \"u@h\"\nrate = { currency = \"USD\" }\ntraffic = { out_per_gb = \"0.12\" }\n"))
 	if err != nil {
