@@ -22,7 +22,7 @@ func told() *session.FleetView {
 	split := well
 	split.Index, split.MIG, split.Util, split.RemapFailed = 2, "Enabled", gpu.Value{Why: "not supported"}, gpu.Of(1)
 	split.Instances = []gpu.Instance{{GI: 7, CI: 0, Profile: "3g.40gb", MemUsed: gpu.Of(11091 << 20), MemTotal: gpu.Of(40448 << 20)},
-		{GI: -1, CI: -1, Profile: "hostile ‮ \x1b[2J", MemUsed: gpu.Value{Why: "not told"}, MemTotal: gpu.Of(9984 << 20), Util: gpu.Of(40)}}
+		{GI: -1, CI: -1, Profile: "hostile \u202e \x1b[2J", MemUsed: gpu.Value{Why: "not told"}, MemTotal: gpu.Of(9984 << 20), Util: gpu.Of(40)}}
 	s.GPUs = []gpu.GPU{well, ill, split}
 	v.Sessions[0].Sample = &s
 	return v
