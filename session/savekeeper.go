@@ -91,6 +91,8 @@ func (s *Session) keepSaving(ctx context.Context, stop context.CancelFunc, how P
 	v.Err, v.Ended = remote.Short(err.Error(), 200), true
 	show()
 	s.saves.mu.Lock()
-	s.saves.stop = nil
-	s.saves.mu.Unlock()
+	defer s.saves.mu.Unlock()
+	if ctx.Err() == nil { // else it was ended meanwhile, and another may have begun
+		s.saves.stop = nil
+	}
 }
