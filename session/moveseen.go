@@ -70,7 +70,7 @@ func (m *mover) readSeen() error {
 	defer f.Close()
 	for d := json.NewDecoder(bufio.NewReader(f)); ; {
 		var one seenFile
-		if d.Decode(&one) != nil {
+		if d.Decode(&one) != nil || !path.IsAbs(one.Path) {
 			return nil
 		}
 		m.seen[one.Path] = one // the later one is the newer
